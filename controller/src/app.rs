@@ -1,9 +1,11 @@
 //! The wiring, in the order in which things happen: connect, serve probes, list and watch, stand for election; negotiate while
 //! elected; stop.
 
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as EngineConfig;
@@ -21,6 +23,7 @@ use crate::cycle::Negotiator;
 use crate::cycle::in_flight::InFlight;
 use crate::leader::{Elector, Leadership};
 use crate::metrics::Metrics;
+use crate::page::{self, Source};
 use crate::probes::{self, Health};
 use crate::watch;
 use crate::write::events::Events;
@@ -44,7 +47,9 @@ const BEAT: Duration = Duration::from_secs(5);
 pub async fn run(config: Config) -> anyhow::Result<()> {
     let identity = config.identity(std::process::id(), Timestamp::now());
     let client = connect(config.kubeconfig.as_deref(), &identity).await?;
-    let operator = Operator::new(client, &identity, Clock::system(), config);
+    let page = config.page.map(|address| TcpListener::bind(address).with_context(|| format!("--page={address}")));
+    let page = page.transpose()?;
+    let operator = Operator { page, ..Operator::new(client, &identity, Clock::system(), config) };
     let (health, metrics, listen) = (operator.health.clone(), operator.metrics.clone(), operator.config.listen);
     let mut probes = tokio::task::spawn_blocking(move || probes::run(health, metrics, listen));
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -68,6 +73,8 @@ pub struct Operator {
     config: Config,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
+    /// Where the page is served, if it is.
+    page: Option<TcpListener>,
 }
 
 impl Operator {
@@ -76,12 +83,12 @@ impl Operator {
     #[must_use]
     pub fn new(client: Client, identity: &str, clock: Clock, config: Config) -> Operator {
         let (health, metrics) = (Health::new(), Arc::default());
-        Operator { client, identity: identity.to_owned(), clock, config, health, metrics }
+        Operator { client, identity: identity.to_owned(), clock, config, health, metrics, page: None }
     }
 
     /// Operates until `stop` comes; then comes to rest and gives the Lease back.
     pub async fn operate(self, stop: impl Future<Output = ()>) {
-        let Operator { client, identity, clock, config, health, metrics } = self;
+        let Operator { client, identity, clock, config, health, metrics, page } = self;
         let leadership = if config.election.leader_elect { Leadership::standby() } else { Leadership::alone() };
         let owners = config.owner_trust.into();
         let cache = Arc::new(Cache::new(owners, config.workload_scope()));
@@ -101,6 +108,10 @@ impl Operator {
         let (shutdown, stopped) = oneshot::channel();
         let mut elector = None;
         let looking = tokio::spawn(health.rights.clone().look_after(client.clone(), config.workload_scope()));
+        if let Some(listener) = page {
+            let (cache, health, kubeconfig) = (cache.clone(), health.clone(), config.kubeconfig.clone());
+            serve_page(Source { cache, health, clock, kubeconfig, identity: identity.clone() }, listener);
+        }
         let operator = async {
             watch::start(&read_only(&client), &cache, &config.workload_scope(), &health.rights).await;
             health.set_ready();
@@ -125,6 +136,15 @@ impl Operator {
     }
 }
 
+/// Serves the page on a thread of its own. Claims do not end because it does.
+fn serve_page(source: Source, listener: TcpListener) {
+    tokio::task::spawn_blocking(move || {
+        if let Err(error) = page::run(source, listener) {
+            tracing::error!(%error, "the page is not served any more");
+        }
+    });
+}
+
 /// Stands for election until `stopped` comes.
 fn stand(
     client: &Client,
@@ -146,7 +166,7 @@ async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, 
     loop {
         let term = loop {
             health.beat();
-            claims.context.metrics.leader.set(0);
+            claims.context.metrics.stand_by();
             // A new leader looks at everything first.
             claims.context.cache.lock().take_changes();
             if let Ok(term) = timeout(BEAT, leadership.gained()).await {

@@ -25,6 +25,15 @@ pub struct Config {
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     pub(crate) listen: SocketAddr,
 
+    /// The address on which a page for people is served. It shows each viewer what that viewer may list, and needs the
+    /// rights to create TokenReviews and SubjectAccessReviews. Default: no page.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) page: Option<SocketAddr>,
+
+    /// The namespaces whose Licenses have metrics of their own, with namespace and name as labels. Default: none.
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    pub(crate) license_metrics: Vec<String>,
+
     #[command(flatten)]
     pub(crate) cycle: CycleFlags,
 

@@ -16,7 +16,8 @@ mod leader;
 mod cache;
 mod watch;
 
-// What is in the cache into gangs, claims, statuses, Machines and work.
+// What is in the cache into gangs, claims, accounts, statuses, Machines and work.
+mod accounts;
 mod claims;
 mod cycle;
 mod nodes;
@@ -25,6 +26,9 @@ mod workloads;
 
 // All of that into requests.
 mod write;
+
+// What is shown to people.
+mod page;
 
 // What is said of the process itself.
 mod metrics;

@@ -58,9 +58,14 @@ impl Health {
         self.ready.store(true, Ordering::Relaxed);
     }
 
+    /// Whether all kinds have been listed once.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
     /// Whether it can do its work, or take over; else why not.
     fn readiness(&self) -> Result<(), String> {
-        if !self.ready.load(Ordering::Relaxed) {
+        if !self.is_synced() {
             return Err("not all kinds are listed yet".to_owned());
         }
         self.rights.why_not().map_or(Ok(()), Err)
@@ -150,28 +155,38 @@ async fn serve(health: Arc<Health>, metrics: Arc<Metrics>, listen: SocketAddr) -
         .route("/metrics", get(move || async move { ([(CONTENT_TYPE, TEXT_FORMAT)], text.now()) }));
     let listener = TcpListener::bind(listen).await?;
     tracing::info!(address = %listener.local_addr()?, "serving probes");
-    Ok(axum::serve(Brief(listener), router).await?)
+    Ok(axum::serve(Brief::new(listener, CONNECTION), router).await?)
 }
 
 /// A listener whose connections last for a while only.
-struct Brief(TcpListener);
+pub(crate) struct Brief {
+    listener: TcpListener,
+    lasts: Duration,
+}
+
+impl Brief {
+    /// One whose connections last so long.
+    pub(crate) fn new(listener: TcpListener, lasts: Duration) -> Brief {
+        Brief { listener, lasts }
+    }
+}
 
 impl Listener for Brief {
     type Io = Connection;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let (stream, from) = Listener::accept(&mut self.0).await;
-        (Connection { stream, ends: Box::pin(tokio::time::sleep(CONNECTION)) }, from)
+        let (stream, from) = Listener::accept(&mut self.listener).await;
+        (Connection { stream, ends: Box::pin(tokio::time::sleep(self.lasts)) }, from)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.local_addr()
+        self.listener.local_addr()
     }
 }
 
 /// A connection from which nothing more is read when its time is over.
-struct Connection {
+pub(crate) struct Connection {
     stream: TcpStream,
     ends: Pin<Box<Sleep>>,
 }

@@ -147,6 +147,8 @@ const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
     (&["list", "watch", "get", "create", "patch", "delete"], OURS, "machines", None),
     (&["get", "list", "watch", "create", "delete"], OURS, "matches", None),
     (READ, OURS, "machineclasses", None),
+    (&["list", "watch", "create"], OURS, "accounts", None),
+    (READ, OURS, "poolpolicies", None),
     (READ, "", "namespaces", None),
     (READ, "", "nodes", None),
     (READ, "coordination.k8s.io", "leases", None),
@@ -154,10 +156,14 @@ const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
     (&["patch"], OURS, "machines", Some("status")),
     (&["patch"], OURS, "licenses", Some("status")),
     (&["patch"], OURS, "matches", Some("status")),
+    (&["patch"], OURS, "accounts", Some("status")),
+    (&["patch"], OURS, "poolpolicies", Some("status")),
     (&["update"], OURS, "jobs", Some("claims")),
     (&["update"], OURS, "machines", Some("claims")),
     (&["update"], OURS, "licenses", Some("claims")),
     (&["update"], OURS, "matches", Some("claims")),
+    (&["update"], OURS, "accounts", Some("claims")),
+    (&["update"], OURS, "poolpolicies", Some("claims")),
 ];
 
 /// The same where workloads are started.

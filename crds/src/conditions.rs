@@ -58,6 +58,19 @@ pub mod reasons {
     /// A MachineClass: the namespace in which it creates Machines does not exist.
     pub const NAMESPACE_MISSING: &str = "NamespaceMissing";
 
+    /// The PoolPolicy: a counter is defined twice.
+    pub const DUPLICATE_COUNTER: &str = "DuplicateCounter";
+    /// An Account: an older one has the same submitter; this one charges nobody.
+    pub const DUPLICATE_SUBMITTER: &str = "DuplicateSubmitter";
+    /// An Account: there is no account of its parent's name; it counts as below the pool.
+    pub const PARENT_MISSING: &str = "ParentMissing";
+    /// An Account: it is above itself; it counts as below the pool.
+    pub const PARENT_LOOP: &str = "ParentLoop";
+    /// An Account: it would be more than 8 levels below the pool; it counts as below the pool.
+    pub const TOO_DEEP: &str = "TooDeep";
+    /// An Account: a quota is of a counter that the PoolPolicy does not have; that quota does not count.
+    pub const UNKNOWN_COUNTER: &str = "UnknownCounter";
+
     // Reasons of a Job's `Matched`.
 
     /// A gang was found.
@@ -78,6 +91,8 @@ pub mod reasons {
     pub const NO_CONSISTENT_GANG: &str = "NoConsistentGang";
     /// Offers that would match are not available now, for example because they are drained: the message names them.
     pub const OFFERS_UNAVAILABLE: &str = "OffersUnavailable";
+    /// A quota does not let the job's account have more: the message names the counter.
+    pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
     /// Other jobs got the offers in this cycle. Part of the API, but not set by this version: the reason is `WaitingForCapacity`.

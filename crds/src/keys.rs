@@ -1,4 +1,4 @@
-//! Turns a root and an attempt into the deterministic name of its Match.
+//! Turns a root and an attempt into the deterministic name of its Match, and a submitter into that of its account.
 
 use sha2::{Digest, Sha256};
 
@@ -16,6 +16,27 @@ const ROOT_NAME_LENGTH_MAX: usize = 54;
 pub fn match_name(root_name: &str, root_uid: &str, attempt: i32) -> String {
     let stem: String = root_name.chars().take(ROOT_NAME_LENGTH_MAX).map(|c| if c == '.' { '-' } else { c }).collect();
     format!("{stem}-{}", hex_digest(&format!("{root_uid}/{attempt}"), 8))
+}
+
+/// How much of an owner's name is part of the name of an account, in characters.
+const OWNER_LENGTH_MAX: usize = 40;
+
+/// The name of the account that the controller creates for a submitter: `ns-<namespace>`, `user-<owner>-<8 hex digits>`, or both with a
+/// dash. Of the owner's name at most 40 characters, in lower case, all but letters and digits as dashes; the digits are of its SHA-256.
+///
+/// ```
+/// assert_eq!(crds::account_name(Some("eda"), None), "ns-eda");
+/// assert!(crds::account_name(Some("eda"), Some("Alice@x")).starts_with("ns-eda-user-alice-x-"));
+/// ```
+#[must_use]
+pub fn account_name(namespace: Option<&str>, owner: Option<&str>) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let of_owner = |owner: &str| {
+        let stem: String = owner.chars().take(OWNER_LENGTH_MAX).map(plain).collect();
+        format!("user-{stem}-{}", hex_digest(owner, 8))
+    };
+    let parts = [namespace.map(|namespace| format!("ns-{namespace}")), owner.map(of_owner)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("-")
 }
 
 /// The first `digits` hex digits of the text's SHA-256.

@@ -1,10 +1,11 @@
 //! Turns Kubernetes objects of gangmatch.dev into ads, and their types into CRD manifests.
 //!
 //! The kinds, all of `gangmatch.dev/v1alpha1`: [`Job`] (gmj), [`Machine`] (gmm), [`License`] (gml), [`Match`] (gmatch),
-//! and [`MachineClass`] (gmc), which makes Machines of nodes.
+//! [`MachineClass`] (gmc), which makes Machines of nodes, and, for fair shares and quotas, [`Account`] (gma) and [`PoolPolicy`] (gmp).
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod account;
 pub mod ad;
 mod ad_fields;
 mod bounded;
@@ -20,13 +21,16 @@ mod license;
 mod machine;
 mod machine_class;
 mod match_;
+mod micros;
 mod offer;
+mod pool_policy;
 pub mod quantity;
 pub mod rules;
 mod schemas;
 
 use std::collections::BTreeMap;
 
+pub use account::{Account, AccountQuota, AccountSpec, AccountStatus, LABEL_MADE_BY, MADE_BY_CONTROLLER, Submitter};
 pub use ad_fields::{AdFields, Port};
 pub use bounded::{ValueLimits, bounded_value};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
@@ -36,7 +40,7 @@ pub use job::{Job, JobSpec, Retry, WorkKind, Workload, WorkloadRef};
 pub use job_status::{
     JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
 };
-pub use keys::match_name;
+pub use keys::{account_name, match_name};
 pub use kind::{AdKind, OfferKind, UnknownKind};
 pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
@@ -45,10 +49,12 @@ pub use match_::{
     ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATIONS, Cycle, Decision, GATE,
     LABEL_AD, LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
 };
+pub use micros::{charge_micros, charge_text};
 pub use offer::{
     Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,
     OfferFields, OfferState, OfferStatus, StopPolicy,
 };
+pub use pool_policy::{POOL_POLICY, PoolPolicy, PoolPolicySpec, PoolPolicyStatus, QuotaCounter, Submitters};
 pub use schemas::QUANTITY_MAX;
 
 /// The API group.

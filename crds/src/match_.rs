@@ -77,6 +77,11 @@ pub struct MatchSpec {
     #[schemars(length(max = 64))]
     pub rank: String,
 
+    /// The account that the claim is charged to; absent if there was no PoolPolicy. Example: ns-eda
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub account: Option<String>,
+
     /// All members of the gang, 2 to 16, parents before children; the first is the root. Example: [{id: 0, kind: Job,
     /// namespace: grid, name: sim}, {id: 1, kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu,
     /// port: other}]
@@ -146,6 +151,11 @@ pub struct Member {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub share: Option<String>,
+    /// What the claim on it costs the account while it is held; absent for the root, and without an account. Unit:
+    /// charges. Example: "2.000000"
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"^[0-9]{1,13}\.[0-9]{6}$"))]
+    pub charge: Option<String>,
     /// How it answers a claim; absent for the root. Example: Auto
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ClaimPolicy")]

@@ -54,6 +54,14 @@ pub struct OfferFields {
     /// also its values, such as the number that a constraint would have to ask for. Example: Full
     #[serde(default)]
     pub disclosure: Disclosure,
+
+    /// What a claim on the offer costs its account while it is held: an expression over the attributes of the offer and
+    /// Allocation, the amounts that are claimed. Cut to 0..1000000. Absent, or not a number: by the weights of the
+    /// PoolPolicy, without which nothing is charged. At most 4096 characters. Example: Allocation.cpus + 4 *
+    /// Allocation.gpus
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxLength" = 4096))]
+    pub charge_weight: Option<ExprText>,
 }
 
 /// Whether an offer accepts claims, and what happens to existing claims.

@@ -244,6 +244,50 @@ pub(crate) fn match_spec() -> Vec<Rule> {
     ]
 }
 
+/// AC1: whom an account charges stays.
+const SUBMITTER: &str =
+    "has(self.submitter) == has(oldSelf.submitter) && (!has(self.submitter) || self.submitter == oldSelf.submitter)";
+
+/// AC1: the rule on an Account's spec.
+pub(crate) fn account_spec() -> Vec<Rule> {
+    vec![
+        Rule::new(SUBMITTER)
+            .message("submitter is immutable: create another Account, and delete this one")
+            .field_path(".submitter"),
+    ]
+}
+
+/// AC2: the rule on the submitter of an Account.
+pub(crate) fn submitter() -> Vec<Rule> {
+    vec![
+        Rule::new("has(self.__namespace__) || has(self.owner)")
+            .message("a submitter needs a namespace or an owner; leave it out for an account that groups others"),
+    ]
+}
+
+/// AC3: the rule on a quota.
+pub(crate) fn quota() -> Vec<Rule> {
+    vec![
+        Rule::new("!has(self.min) || !has(self.max) || self.min <= self.max")
+            .message("min must not be larger than max")
+            .field_path(".min"),
+    ]
+}
+
+/// The rule on a counter of the PoolPolicy: two names are taken.
+pub(crate) fn counter() -> Vec<Rule> {
+    vec![
+        Rule::new("!(self.name in ['charge', 'gangs'])")
+            .message("the counters charge and gangs are always there: choose another name")
+            .field_path(".name"),
+    ]
+}
+
+/// PP1: the rule on a whole PoolPolicy.
+pub(crate) fn pool_policy() -> Vec<Rule> {
+    vec![Rule::new("self.metadata.name == 'pool'").message("there is one PoolPolicy, named pool")]
+}
+
 /// M3: the rule on a Match's decision.
 pub(crate) fn decision() -> Vec<Rule> {
     let rule = "self == oldSelf || (oldSelf == 'Pending' && self in ['Committed', 'Aborted']) \

@@ -203,7 +203,7 @@ impl Finder for Indexed {
         self.candidates_of(run, turn, round)
     }
 
-    fn best<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Found {
+    fn best<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found {
         run.bound.clear();
         self.serve(run, turn, round)
     }

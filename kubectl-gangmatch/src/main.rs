@@ -78,6 +78,12 @@ enum Verb {
     /// Print what a pool, of a cluster or of manifests, would publish of itself to other pools, and its size.
     #[command(after_help = command::summary::AFTER_HELP)]
     Summary(command::summary::SummaryArguments),
+    /// Print what accounts have used, hold and deserve, as condor_userprio does. Needs the right to list accounts.
+    #[command(after_help = command::userprio::AFTER_HELP)]
+    Userprio(command::userprio::UserprioArguments),
+    /// Print the quotas of accounts: what is guaranteed, what is held, and how much more each can have. Needs the right to list accounts.
+    #[command(after_help = command::quota::AFTER_HELP)]
+    Quota(command::quota::QuotaArguments),
     /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
     Lint(command::lint::LintArguments),
@@ -105,6 +111,9 @@ enum Verb {
     /// Print docs/cli.md.
     #[command(name = "__reference", hide = true)]
     Reference,
+    /// Write man pages, for releases.
+    #[command(name = "__man", hide = true)]
+    Man(command::reference::ManArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -128,6 +137,8 @@ fn main() -> std::process::ExitCode {
         Verb::Snapshot(arguments) => command::snapshot::run(&arguments, &mut out),
         Verb::Diff(arguments) => command::diff::run(&arguments, &mut out),
         Verb::Summary(arguments) => command::summary::run(&arguments, &mut out),
+        Verb::Userprio(arguments) => command::userprio::run(&arguments, &mut out),
+        Verb::Quota(arguments) => command::quota::run(&arguments, &mut out),
         // its remarks are coloured, and show their sources as they are
         Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
         Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut out),
@@ -138,6 +149,7 @@ fn main() -> std::process::ExitCode {
         Verb::Completion(arguments) => command::completion::run(&arguments, &mut out),
         Verb::Complete(arguments) => command::completion::complete(&arguments, &CommandLine::command(), &mut out),
         Verb::Reference => command::reference::run(&CommandLine::command(), &mut out),
+        Verb::Man(arguments) => command::reference::man(&arguments, CommandLine::command()),
     };
     match done {
         Ok(code) => code,

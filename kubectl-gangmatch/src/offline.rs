@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crds::{AdFields, AdKind, Job, License, Machine, MachineClass, Match};
+use crds::{Account, AdFields, AdKind, Job, License, Machine, MachineClass, Match, POOL_POLICY, PoolPolicy};
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use pool::{
-    Advertises, AgentLiveness, NodeFacts, ObjectKey, Objects, class_of_node, classes_in_order, machine_of_node,
+    Advertises, AgentLiveness, NodeFacts, ObjectKey, Objects, account_problems, class_of_node, classes_in_order,
+    machine_of_node,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,7 +20,7 @@ use crate::manifests::{Document, Problem, Source};
 use crate::schema::{Schemas, similar};
 
 const API: &str = "gangmatch.dev/v1alpha1";
-const KINDS: [&str; 5] = ["Job", "Machine", "License", "Match", "MachineClass"];
+const KINDS: [&str; 7] = ["Job", "Machine", "License", "Match", "MachineClass", "Account", "PoolPolicy"];
 
 /// What an API server would add.
 pub(crate) struct Stamp<'s> {
@@ -88,6 +89,12 @@ impl Loader<'_> {
                     self.objects.classes.insert(class.name_any(), Arc::new(class));
                 }
             }
+            (API, Some("Account")) => {
+                if let Some(account) = self.object::<Account>("Account", &document, |_| None) {
+                    self.objects.apply_account(account);
+                }
+            }
+            (API, Some("PoolPolicy")) => self.pool_policy(&document),
             (API, Some(_)) => {
                 if let Some(found) = self.object::<Match>("Match", &document, |_| None) {
                     self.objects.put_match(found);
@@ -102,6 +109,24 @@ impl Loader<'_> {
     fn ad<K: Advertises + DeserializeOwned>(&mut self, document: &Document) {
         if let Some(object) = self.object::<K>(K::KIND.as_str(), document, |object| Some(object.ad_fields_mut())) {
             self.objects.put(object);
+        }
+    }
+
+    fn pool_policy(&mut self, document: &Document) {
+        let Some(policy) = self.object::<PoolPolicy>("PoolPolicy", document, |_| None) else { return };
+        if policy.name_any() != POOL_POLICY {
+            let text = format!(
+                "PoolPolicy {}: metadata.name: there is one PoolPolicy, named {POOL_POLICY}",
+                policy.name_any()
+            );
+            self.problem(&document.source, "metadata.name", text);
+            return;
+        }
+        self.objects.apply_pool_policy(policy);
+        let problem = self.objects.pool_policy.as_ref().and_then(|known| known.problem.clone());
+        if let Some(why) = problem {
+            let place = place(&document.source, &why.message);
+            self.problems.push(Problem { place, text: format!("PoolPolicy {POOL_POLICY}: {}", why.message) });
         }
     }
 
@@ -260,6 +285,14 @@ impl Loader<'_> {
     fn ads(&mut self) {
         let jobs = self.objects.jobs.iter().map(|(key, held)| (AdKind::Job.as_str(), key.clone(), &held.ad));
         let offers = self.objects.offers().map(|offer| (offer.kind.as_str(), offer.key(), offer.ad));
+        let terms = self.objects.pool_policy.as_ref().map(|known| Arc::clone(&known.terms));
+        let accounts = terms.map(|terms| account_problems(&self.objects, &terms)).unwrap_or_default();
+        for (name, why) in accounts {
+            let found = self.sources.iter().find(|((kind, key), _)| *kind == "Account" && key.name == name);
+            let Some((_, source)) = found else { continue };
+            let place = place(source, &why.message);
+            self.warnings.push(Problem { place, text: format!("Account {name}: {}", why.message) });
+        }
         for (kind, key, ad) in jobs.chain(offers) {
             let Some(source) = self.sources.get(&(kind, key.clone())) else { continue };
             let problem = |text: &String| Problem { place: place(source, text), text: format!("{kind} {key}: {text}") };

@@ -6,12 +6,14 @@ use crate::cluster::Kind;
 use crate::schema::similar;
 
 /// The kinds that a command line can name, each with its names: singular, plural, short.
-const NAMES: [(Kind, [&str; 3]); 5] = [
+const NAMES: [(Kind, [&str; 3]); 7] = [
     (Kind::Job, ["job", "jobs", "gmj"]),
     (Kind::Machine, ["machine", "machines", "gmm"]),
     (Kind::License, ["license", "licenses", "gml"]),
     (Kind::Match, ["match", "matches", "gmatch"]),
     (Kind::MachineClass, ["machineclass", "machineclasses", "gmc"]),
+    (Kind::Account, ["account", "accounts", "gma"]),
+    (Kind::PoolPolicy, ["poolpolicy", "poolpolicies", "gmp"]),
 ];
 
 /// An object that is named on the command line.
@@ -35,6 +37,8 @@ impl Kind {
             Kind::License => "License",
             Kind::Match => "Match",
             Kind::MachineClass => "MachineClass",
+            Kind::Account => "Account",
+            Kind::PoolPolicy => "PoolPolicy",
             Kind::Namespace => "Namespace",
         }
     }

@@ -1,35 +1,39 @@
 //! One negotiation cycle in five steps: order the submitters, next root, best gang, charge, explain the rest.
 
 use crate::explanations::{Failed, explain};
-use crate::finder::{Cycle, Finder, Found, Round};
+use crate::finder::{Cycle, Finder, Found, Round, Turn};
+use crate::line::Line;
 use crate::model::{Config, Snapshot};
-use crate::queue::Queue;
+use crate::why_not::QuotaExceeded;
+use crate::within_quotas::best_within;
 
 /// Finds the best gang of every root, in order: first those of the submitter with the fewest gangs, then those with a higher priority,
-/// then older ones, then those with the smaller key. What a gang takes is not available to later roots.
+/// then older ones, then those with the smaller key. What a gang takes is not available to later roots. With a policy, the
+/// account with the smallest normalized usage is served first, and only gangs within its quotas are found.
 ///
 /// The same snapshot, configuration and time give the same cycle with every finder. `now` is in seconds since 1970.
 pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, finder: &mut F) -> Cycle {
     // 1. Order the submitters, and give each an equal share of the steps.
-    let mut queue = Queue::of(snapshot);
-    let mut round = Round::of(snapshot, config, now, queue.names());
+    let mut line = Line::of(snapshot);
+    let mut round = Round::of(snapshot, config, now, line.names().iter());
     let mut run = finder.begin(&mut round);
     let mut failed = Vec::new();
     for last in [false, true] {
         if last {
             // Roots whose submitters had no steps left are searched again, with the steps that the others have not used.
-            round.accounts.share_rest(queue.again().into_iter());
+            round.accounts.share_rest(line.again().into_iter());
             round.last = true;
         }
         // 2. Take the next root.
-        while let Some(turn) = queue.next() {
+        while let Some(turn) = line.next() {
             if config.stop.is_set() {
                 round.cycle.skipped.push(turn.ad);
+                line.not_found();
                 continue;
             }
             // 3. Find its best gang.
             let before = round.accounts.spent(turn.submitter);
-            let found = finder.best(&mut run, &turn, &mut round);
+            let (found, exceeded) = best(finder, &mut run, (&line, &turn), &mut round);
             if found.disagreed {
                 round.cycle.disagreements.push(turn.ad);
             }
@@ -39,21 +43,24 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
             if config.stop.is_set() && found.gave_up && round.cycle.ended_at.is_none() {
                 round.cycle.ended_at = Some(turn.ad);
             } else if found.short && !last {
-                queue.put_aside(&turn);
+                line.put_aside(&turn);
                 continue;
             }
             if found.short {
                 round.accounts.exceed(turn.submitter);
             }
             let Found { gang: Some(gang), gave_up, .. } = found else {
-                failed.push(Failed::of(&turn, found.gave_up));
+                failed.push(Failed::of(&turn, found.gave_up).by(exceeded));
+                line.not_found();
                 continue;
             };
+            // 4. Charge the submitter for the gang, and the offers for what the gang takes.
+            if !line.serve(&turn, &gang, config, now) {
+                continue;
+            }
             if gave_up {
                 round.cycle.cut_short.push(turn.ad);
             }
-            // 4. Charge the submitter for one gang, and the offers for what the gang takes.
-            queue.charge();
             round.cycle.gangs.push(gang);
             finder.took(&mut run, &mut round);
         }
@@ -66,4 +73,17 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
     }
     round.cycle.fruitless = round.accounts.fruitless();
     round.cycle
+}
+
+/// The best gang of a root that its quotas let it have; and which quota stands against better ones, if one does.
+fn best<'s, F: Finder>(
+    finder: &mut F,
+    run: &mut F::Run<'s>,
+    (line, turn): (&Line<'s>, &Turn<'s>),
+    round: &mut Round<'s>,
+) -> (Found, Option<QuotaExceeded>) {
+    match line {
+        Line::Submitters(_) => (finder.best(run, turn, round), None),
+        Line::Accounts(queue) => best_within(finder, run, (queue, turn), round),
+    }
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::budget::{Accounts, FUEL_OF_A_STEP, SIDE_SHARE, frugal_part};
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
-use crate::why_not::{Unmatched, Verdict, WhyNot};
+use crate::why_not::{QuotaExceeded, Unmatched, Verdict, WhyNot};
 
 /// A root without a gang.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failed {
     /// Its number.
     root: usize,
@@ -17,12 +17,19 @@ pub(crate) struct Failed {
     submitter: usize,
     /// The search was cut short.
     gave_up: bool,
+    /// The quota that does not let it have a gang.
+    exceeded: Option<QuotaExceeded>,
 }
 
 impl Failed {
     /// The root of a turn that found no gang.
     pub(crate) fn of(turn: &Turn<'_>, gave_up: bool) -> Failed {
-        Failed { root: turn.number, submitter: turn.submitter, gave_up }
+        Failed { root: turn.number, submitter: turn.submitter, gave_up, exceeded: None }
+    }
+
+    /// The same, because of a quota.
+    pub(crate) fn by(self, exceeded: Option<QuotaExceeded>) -> Failed {
+        Failed { exceeded, ..self }
     }
 
     fn root<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Root> {
@@ -80,7 +87,8 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
     let mut costs = Costs::of(config.cycle_steps_max / SIDE_SHARE, submitters.len(), config.limits.fuel);
     let mut indexed = Costs::of(config.cycle_steps_max / INDEXED_SHARE, submitters.len(), 0);
     let order = in_turn(finder.explained(), failed, snapshot);
-    let mut whys = vec![None; failed.len()];
+    let by_quota = |failed: &Failed| Some(Arc::new(WhyNot::of(Verdict::QuotaExceeded(failed.exceeded.clone()?))));
+    let mut whys: Vec<Option<Arc<WhyNot>>> = failed.iter().map(by_quota).collect();
     let mut latest: BTreeMap<usize, &AdKey> = BTreeMap::new();
     for last in [false, true] {
         let mut complete = true;
@@ -126,7 +134,7 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
                 round.cycle.unexplained.push(root.ad);
             }
         }
-        if failed.gave_up {
+        if failed.gave_up && failed.exceeded.is_none() {
             round.cycle.gave_up.push(root.ad);
         }
     }

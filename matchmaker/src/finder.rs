@@ -24,7 +24,7 @@ pub trait Finder {
     }
 
     /// The best gang of a root as things are now.
-    fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Found;
+    fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found;
 
     /// Is called when a gang has been added to the cycle: the last one.
     fn took(&mut self, run: &mut Self::Run<'_>, round: &mut Round<'_>);

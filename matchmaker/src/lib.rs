@@ -9,9 +9,11 @@
 //! [`Plain`] defines what is found: it tries all gangs, one after the other. The crate `gangindex` finds the same by indexes.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod account_queue;
 mod assembly;
 mod budget;
 mod capacity;
+mod charges;
 mod collective;
 mod consent;
 mod cycle;
@@ -24,6 +26,7 @@ mod gang;
 mod inspect;
 mod introduce;
 mod lacking;
+mod line;
 mod model;
 pub mod plain;
 mod plain_finder;
@@ -37,10 +40,12 @@ mod suggest;
 mod timely;
 mod verify;
 mod why_not;
+mod within_quotas;
 
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
+pub use charges::{CountedOffer, GangCharge, Policy, Seats, charge_by_weights, own_value};
 pub use collective::{Collective, Reached, Spent, Together, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;
@@ -51,10 +56,10 @@ pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use inspect::{Inspected, Pair, inspect, inspect_offer};
 pub use introduce::{introduce, read_by_root};
 pub use lacking::{Lacking, bound_together, withheld};
+pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
-pub use queue::service_order;
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
@@ -62,6 +67,6 @@ pub use share::{NoSeat, share_key};
 pub use suggest::{Change, Question, Suggestion, Unknown, Word, suggest, unknown, with_changes};
 pub use verify::{Disagreement, evaluate, verify};
 pub use why_not::{
-    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, Relaxation,
-    Relaxed, SetCount, Unmatched, Verdict, WhyNot,
+    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, QuotaExceeded,
+    Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,
 };

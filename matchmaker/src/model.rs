@@ -9,6 +9,7 @@ use foldhash::fast::RandomState;
 
 use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
+use crate::charges::Policy;
 use crate::consent::Consent;
 use crate::gang::Gang;
 use crate::ports::Ports;
@@ -120,8 +121,10 @@ pub struct Snapshot {
     pub roots: Vec<Root>,
     /// The bands of roots that have one; a root of a higher band is served before all others. Without one, it is 0.
     pub bands: BTreeMap<AdId, i32>,
-    /// How many gangs each submitter holds now: the one with the fewest is served first.
+    /// How many gangs each submitter holds now: without a policy, the one with the fewest is served first.
     pub held: BTreeMap<String, u64>,
+    /// The accounts, if there is a policy.
+    pub policy: Option<Arc<Policy>>,
     /// Submitters that get a small part of their share of the cycle's steps, because they have exceeded it lately.
     pub frugal: BTreeSet<String>,
     /// Namespaces whose offers are left out for jobs of other namespaces, because their expressions have cost others too much lately.

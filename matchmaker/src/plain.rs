@@ -19,10 +19,22 @@ use crate::sets::SetSizes;
 
 /// The best gang of a root that avoids the excluded offers.
 pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {
+    best_of(snapshot, root, exclusions, config, now, &|_| true).0
+}
+
+/// The best of those of its gangs that pass, and how many steps the search took.
+pub(crate) fn best_of(
+    snapshot: &Snapshot,
+    root: AdId,
+    exclusions: &BTreeSet<AdKey>,
+    config: &Config,
+    now: i64,
+    passes: &dyn Fn(&Gang) -> bool,
+) -> (Found, u64) {
     let mut best: Option<Gang> = None;
     let mut keep = |assembly: &mut Assembly<'_>| {
         let gang = assembly.gang();
-        if best.as_ref().is_none_or(|best| gang.beats(best)) {
+        if best.as_ref().is_none_or(|best| gang.beats(best)) && passes(&gang) {
             best = Some(gang);
         }
         ControlFlow::Continue(())
@@ -30,8 +42,8 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
     let mut visitor =
         Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among: None, allowed: config.steps_max };
-    let gave_up = search(snapshot, root, exclusions, config, now, &mut visitor).gave_up;
-    Found { gang: best, gave_up, ..Found::default() }
+    let Ended { gave_up, steps } = search(snapshot, root, exclusions, config, now, &mut visitor);
+    (Found { gang: best, gave_up, ..Found::default() }, steps)
 }
 
 /// Up to `cap` gangs of a root, in the order of the search.

@@ -45,19 +45,6 @@ struct Waiting {
     excludes: bool,
 }
 
-/// The waiting roots in the order in which they are served if each of them gets a gang: what a root gets counts for its submitter when
-/// the next one is chosen.
-#[must_use]
-pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
-    let mut queue = Queue::of(snapshot);
-    let mut order = Vec::with_capacity(snapshot.roots.len());
-    while let Some(turn) = queue.next() {
-        order.push(turn.ad);
-        queue.charge();
-    }
-    order
-}
-
 impl<'s> Queue<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot) -> Queue<'s> {

@@ -1,11 +1,15 @@
 //! Writes a reason as one sentence for people. The only place where the engine's findings are worded.
 
+use policy::{Amount, CHARGE};
+
 use crate::gang::{Edge, Gang};
 use crate::model::Snapshot;
 
 mod sets;
 
-use crate::why_not::{ConjunctCount, JoinWhy, Limit, PortCount, Relaxation, Relaxed, Unmatched, Verdict};
+use crate::why_not::{
+    ConjunctCount, JoinWhy, Limit, PortCount, QuotaExceeded, Relaxation, Relaxed, Unmatched, Verdict,
+};
 
 /// The members of a gang by label: `cpu=grid/foo license=eda/sim`, of a counted port the first two and the number of the others:
 /// `node=8:grid/n1,grid/n2,+6`.
@@ -65,6 +69,7 @@ fn verdict(unmatched: &Unmatched) -> String {
             }
         }
         Verdict::NoConsistentGang => inconsistent(unmatched),
+        Verdict::QuotaExceeded(quota) => exceeded(quota),
         Verdict::WaitingForCapacity => waiting(unmatched),
         Verdict::BackingOff => "the only matching ads refused this job recently; they are tried again later".to_owned(),
         Verdict::GaveUp => {
@@ -74,6 +79,38 @@ fn verdict(unmatched: &Unmatched) -> String {
         }
     }
 }
+
+/// Which quota stands against a gang. Of other accounts than the root's own nothing is told but a limit.
+fn exceeded(quota: &QuotaExceeded) -> String {
+    let amount = |counter: &str, amount: Amount| match counter {
+        CHARGE if amount % MICROS == 0 => (amount / MICROS).to_string(),
+        CHARGE => format!("{}.{:06}", amount / MICROS, amount % MICROS).trim_end_matches('0').to_owned(),
+        _ => amount.to_string(),
+    };
+    match quota {
+        QuotaExceeded::Max { counter, account, held, max, takes } => {
+            let of = |value: Amount| amount(counter, value);
+            match held {
+                Some(held) if held >= max => {
+                    format!("{counter}: {account} holds {} of at most {}", of(*held), of(*max))
+                }
+                Some(held) => {
+                    format!(
+                        "{counter}: {account} holds {} of at most {}, and the gang takes {}",
+                        of(*held),
+                        of(*max),
+                        of(*takes)
+                    )
+                }
+                None => format!("{counter}: {account}, above the job's account, may hold at most {}", of(*max)),
+            }
+        }
+        QuotaExceeded::Aside { counter } => format!("{counter}: what is left is guaranteed to other accounts"),
+    }
+}
+
+/// How many micros a charge has.
+const MICROS: Amount = 1_000_000;
 
 /// What could be written instead; empty if there is nothing to say.
 pub fn hint(unmatched: &Unmatched) -> String {
@@ -222,6 +259,9 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         let needs = ads(port.incomplete, "needs partners of its own that are", "need partners of their own that are");
         return format!("port `{}`: {needs} missing", port.label);
     }
+    if let Some(port) = unmatched.ports.iter().find(|port| port.candidates == 0) {
+        return no_candidates(port);
+    }
     let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
     format!("each of the ports {} has candidates, but no combination of them is a gang", labels.join(", "))
 }
@@ -275,5 +315,9 @@ fn waiting(unmatched: &Unmatched) -> String {
             format!("port `{}`: {} taken", port.label, ads(port.busy, "that would match is", "that would match are"))
         })
         .collect();
+    if busy.is_empty() {
+        // What is taken is bound further inside: at a port of an offer.
+        return "each offer that would match needs a partner of its own that is taken".to_owned();
+    }
     busy.join("; ")
 }

@@ -7,6 +7,8 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use policy::Amount;
+
 use crate::capacity::Misfit;
 use crate::model::AdId;
 
@@ -91,6 +93,8 @@ pub enum Verdict {
     },
     /// Every port alone could be bound, but no combination of ads fits together.
     NoConsistentGang,
+    /// There would be a gang, but a quota does not let the root's account have it.
+    QuotaExceeded(QuotaExceeded),
     /// There would be a gang if others had not taken it.
     WaitingForCapacity,
     /// The only gangs use offers that refused this root a short while ago.
@@ -109,9 +113,36 @@ impl Verdict {
             | Verdict::NoCandidates { .. }
             | Verdict::RefusedByOffers { .. }
             | Verdict::NoConsistentGang => true,
-            Verdict::TooExpensive { .. } | Verdict::WaitingForCapacity | Verdict::BackingOff | Verdict::GaveUp => false,
+            Verdict::TooExpensive { .. }
+            | Verdict::QuotaExceeded(_)
+            | Verdict::WaitingForCapacity
+            | Verdict::BackingOff
+            | Verdict::GaveUp => false,
         }
     }
+}
+
+/// A quota that stands against a gang. It tells nothing of accounts that are not the root's or above it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QuotaExceeded {
+    /// An account would exceed its maximum: the root's, or one above it.
+    Max {
+        /// The counter.
+        counter: String,
+        /// The account.
+        account: String,
+        /// How much the account holds, if it is the root's.
+        held: Option<Amount>,
+        /// The most that it may hold.
+        max: Amount,
+        /// How much more the gang takes, or any gang.
+        takes: Amount,
+    },
+    /// What is left is guaranteed to other accounts.
+    Aside {
+        /// The counter.
+        counter: String,
+    },
 }
 
 /// How much of an expression is told, in bytes.

@@ -101,7 +101,7 @@ pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, taken_b
 pub use charge::{Claim, MemberCharge, charge};
 pub use order::{Order, Pass, Turn, Waiting};
 pub use preemption::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
-pub use quota::Quotas;
+pub use quota::{Bound, Quotas};
 pub use serve::{Served, Unserved, serve};
 pub use shares::shares;
 pub use tree::{Misplaced, Node, Tree};

@@ -17,6 +17,22 @@ pub struct Quotas<'t> {
     tables: BTreeMap<Counter, Table>,
 }
 
+/// What does not let an account have more of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound<'t> {
+    /// A maximum, its own or that of an account above it.
+    Max {
+        /// Whose maximum.
+        account: &'t str,
+        /// How much is held there.
+        held: Amount,
+        /// How much may be held there.
+        max: Amount,
+    },
+    /// What the pool has left is set aside for others, or there is not so much.
+    Aside,
+}
+
 impl<'t> Quotas<'t> {
     /// The quotas of a tree in a pool that has so much of each counter; absent: no limit.
     #[must_use]
@@ -68,6 +84,20 @@ impl<'t> Quotas<'t> {
             row.max.map(|max| max - row.held)
         });
         below_caps.chain(table.free_for(self.tree, own_roots)).min().map(|least| least.max(0))
+    }
+
+    /// What does not let a gang at these own roots take so much of a counter; none if nothing does.
+    #[must_use]
+    pub fn bound(&self, own_roots: Node, counter: &str, amount: Amount) -> Option<Bound<'t>> {
+        if amount <= 0 || self.available(own_roots, counter).is_none_or(|most| amount <= most) {
+            return None;
+        }
+        let exceeded = self.tree.path(own_roots).find_map(|node| {
+            let (row, account) = (self.row(node, counter)?, self.tree.stated(node)?);
+            let max = row.max.filter(|max| row.held + amount > *max)?;
+            Some(Bound::Max { account: &account.name, held: row.held, max })
+        });
+        Some(exceeded.unwrap_or(Bound::Aside))
     }
 
     /// How much of a counter the pool has left, what is set aside included; absent: no limit.

@@ -159,8 +159,16 @@ impl Tree {
         self.nodes.get(node.0).map_or(1, |entry| entry.weight)
     }
 
+    /// The name of the account above one, as it counts; absent if that is the pool.
+    #[must_use]
+    pub fn parent_of(&self, name: &str) -> Option<&str> {
+        let parent = self.parent(self.account(name)?)?;
+        self.stated(parent).map(|account| account.name.as_str())
+    }
+
     /// What was used in the subtree of a node, in micros.
-    pub(crate) fn usage(&self, node: Node) -> Amount {
+    #[must_use]
+    pub fn usage(&self, node: Node) -> Amount {
         self.nodes.get(node.0).map_or(0, |entry| entry.usage)
     }
 

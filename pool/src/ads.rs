@@ -24,6 +24,8 @@ pub struct Prepared {
     pub ports: Arc<Ports>,
     /// A License's `sharedBy`.
     pub shared_by: Option<Expr>,
+    /// What a claim on an offer costs: its `chargeWeight`.
+    pub charge_weight: Option<Expr>,
     /// Warnings for the author: they are no reason to reject the ad.
     pub warnings: Vec<String>,
     /// The ad of a job as the engine sees it; `None` for an offer, whose ad also depends on other objects.
@@ -49,6 +51,14 @@ pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> +
     /// # Errors
     /// `sharedBy` is no expression.
     fn shared_by(&self) -> Result<Option<Expr>, Rejected> {
+        Ok(None)
+    }
+
+    /// The expression by which a claim is charged.
+    ///
+    /// # Errors
+    /// `chargeWeight` is no expression.
+    fn charge_weight(&self) -> Result<Option<Expr>, Rejected> {
         Ok(None)
     }
 
@@ -160,6 +170,10 @@ impl Advertises for Machine {
         crds::ad::machine_ad(self)
     }
 
+    fn charge_weight(&self) -> Result<Option<Expr>, Rejected> {
+        crds::ad::charge_weight(&self.spec.offer)
+    }
+
     fn ad_fields_mut(&mut self) -> &mut AdFields {
         &mut self.spec.ad
     }
@@ -196,6 +210,10 @@ impl Advertises for License {
         crds::ad::shared_by(self)
     }
 
+    fn charge_weight(&self) -> Result<Option<Expr>, Rejected> {
+        crds::ad::charge_weight(&self.spec.offer)
+    }
+
     fn ad_fields_mut(&mut self) -> &mut AdFields {
         &mut self.spec.ad
     }
@@ -226,6 +244,7 @@ const LIST_MAX: usize = 16;
 
 fn strip_offer(fields: &mut OfferFields, status: &mut Option<OfferStatus>) {
     fields.dynamic_attributes.clear();
+    fields.charge_weight = None;
     status.iter_mut().for_each(|status| status.attributes.clear());
 }
 
@@ -248,7 +267,8 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
     let ports = Arc::new(ports);
     let root = object.root_ad(&ports).map(Arc::new);
     let shared_by = object.shared_by()?.map(|expr| ports.body.own_expression(&expr));
-    Ok(Prepared { ports, shared_by, warnings: advertised.warnings, root })
+    let charge_weight = object.charge_weight()?.map(|expr| ports.body.own_expression(&expr));
+    Ok(Prepared { ports, shared_by, charge_weight, warnings: advertised.warnings, root })
 }
 
 fn because(never: &Never) -> String {

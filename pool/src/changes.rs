@@ -26,6 +26,10 @@ pub struct Changes {
     pub worked: BTreeSet<String>,
     /// Whether labels of namespaces have changed, on which every offer may depend.
     pub namespaces: bool,
+    /// Whether accounts or the PoolPolicy have changed, other than in their status.
+    pub policy: bool,
+    /// The names of accounts that have changed, be it their status only.
+    pub accounts: BTreeSet<String>,
     /// Whether a cycle could come to something else than before: more than the reports on jobs, or their workloads, has changed.
     pub changes_cycle: bool,
 }
@@ -55,6 +59,8 @@ impl Objects {
             workloads: BTreeSet::new(),
             worked: self.workloads.labelled().map(|(uid, _)| uid.to_owned()).collect(),
             namespaces: true,
+            policy: true,
+            accounts: self.accounts.keys().cloned().collect(),
             changes_cycle: true,
         }
     }
@@ -67,7 +73,21 @@ impl Objects {
         let (machines, by_machines) = self.machines.take_changes();
         let (licenses, by_licenses) = self.licenses.take_changes();
         let namespaces = std::mem::take(&mut self.namespaces_changed);
-        let changes_cycle = by_jobs || by_machines || by_licenses || namespaces || !matches.is_empty();
-        Changes { jobs, machines, licenses, matches, roots, workloads, worked, namespaces, changes_cycle }
+        let policy = std::mem::take(&mut self.policy_changed);
+        let changes_cycle = by_jobs || by_machines || by_licenses || namespaces || policy || !matches.is_empty();
+        let accounts = std::mem::take(&mut self.accounts_changed);
+        Changes {
+            jobs,
+            machines,
+            licenses,
+            matches,
+            roots,
+            workloads,
+            worked,
+            namespaces,
+            policy,
+            accounts,
+            changes_cycle,
+        }
     }
 }

@@ -13,6 +13,7 @@ mod key;
 mod trimmed;
 
 // What counts of each object, and the cache of all of them.
+mod accounts;
 mod ads;
 mod agents;
 mod budget;
@@ -30,6 +31,8 @@ mod workload_scope;
 mod workloads;
 
 // The cache into a snapshot.
+mod account_usage;
+mod accounting;
 mod closure;
 mod consent;
 mod obstacles;
@@ -45,6 +48,9 @@ mod record;
 mod recorded_gang;
 mod requester_attributes;
 
+pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
+pub use accounting::{PolicyBuilder, charged_claim, recorded_charges};
+pub use accounts::{AccountList, KnownPolicy, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{AdKind, Job, License, Machine, MachineClass, Match, Member, OfferKind};
+use crds::{Account, AdKind, Job, License, Machine, MachineClass, Match, Member, OfferKind, POOL_POLICY, PoolPolicy};
 use kube::ResourceExt;
 use matchmaker::AdKey;
 
+use crate::accounts::KnownPolicy;
 use crate::ads::Advertises;
 use crate::agents::AgentLiveness;
 use crate::budget::{Budget, Limits};
@@ -37,11 +38,19 @@ pub struct Objects {
     pub nodes: Option<Arc<Nodes>>,
     /// The classes that make Machines of nodes, by name.
     pub classes: BTreeMap<String, Arc<MachineClass>>,
+    /// The accounts, by name.
+    pub accounts: BTreeMap<String, Arc<Account>>,
+    /// The PoolPolicy, and what counts of it.
+    pub pool_policy: Option<KnownPolicy>,
     /// What is known of the agents of offers, by kind and key of the offer. An agent that is not in it is not known yet.
     pub agents: Arc<BTreeMap<(OfferKind, ObjectKey), AgentLiveness>>,
     /// Namespaces whose offers are excluded for some time, but for their own jobs: they were too expensive to evaluate.
     pub costly_offers: BTreeSet<String>,
     pub(crate) namespaces_changed: bool,
+    /// Whether what accounts are and may have has changed.
+    pub(crate) policy_changed: bool,
+    /// The names of accounts that have changed, be it their status only.
+    pub(crate) accounts_changed: BTreeSet<String>,
     deleted: Tombstones,
 }
 
@@ -106,6 +115,61 @@ impl Objects {
         let is_new = before != labels;
         self.namespaces_changed |= is_new;
         is_new
+    }
+
+    /// Caches an Account as it was seen. Returns whether that changed anything.
+    pub fn apply_account(&mut self, mut account: Account) -> bool {
+        account.metadata.managed_fields = None;
+        let known = self.accounts.get(&account.name_any());
+        if known.is_some_and(|known| is_newer(known.as_ref(), &account) || **known == account)
+            || self.deleted.contains(&account)
+        {
+            return false;
+        }
+        self.policy_changed |= known.is_none_or(|known| known.spec != account.spec || known.uid() != account.uid());
+        self.accounts_changed.insert(account.name_any());
+        self.accounts.insert(account.name_any(), Arc::new(account));
+        true
+    }
+
+    /// Removes an Account.
+    pub fn remove_account(&mut self, name: &str) {
+        self.policy_changed |= self.accounts.remove(name).is_some();
+        self.accounts_changed.insert(name.to_owned());
+    }
+
+    /// Removes an Account that was deleted; an older state of it that arrives late does not bring it back.
+    pub fn delete_account(&mut self, account: &Account) {
+        self.deleted.add(account);
+        let name = account.name_any();
+        if self.accounts.get(&name).is_some_and(|known| known.uid() == account.uid()) {
+            self.remove_account(&name);
+        }
+    }
+
+    /// Removes all Accounts but those whose names `keep` accepts.
+    pub fn retain_accounts(&mut self, keep: impl Fn(&str) -> bool) {
+        let gone: Vec<String> = self.accounts.keys().filter(|name| !keep(name)).cloned().collect();
+        gone.iter().for_each(|name| self.remove_account(name));
+    }
+
+    /// Caches the PoolPolicy as it was seen. Returns whether that changed anything.
+    pub fn apply_pool_policy(&mut self, mut policy: PoolPolicy) -> bool {
+        policy.metadata.managed_fields = None;
+        let known = self.pool_policy.as_ref();
+        if policy.name_any() != POOL_POLICY
+            || known.is_some_and(|known| is_newer(known.object.as_ref(), &policy) || *known.object == policy)
+        {
+            return false;
+        }
+        self.policy_changed |= known.is_none_or(|known| known.object.spec != policy.spec);
+        self.pool_policy = Some(KnownPolicy::of(policy, known));
+        true
+    }
+
+    /// Removes the PoolPolicy.
+    pub fn remove_pool_policy(&mut self) {
+        self.policy_changed |= self.pool_policy.take().is_some();
     }
 
     /// Replaces what is known of all agents. Returns whether that changed anything.

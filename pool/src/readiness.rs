@@ -83,6 +83,7 @@ pub fn matched_reason(verdict: &Verdict) -> &'static str {
         Verdict::TooExpensive { .. } => reasons::EXPRESSION_TOO_EXPENSIVE,
         Verdict::RefusedByOffers { .. } => reasons::REFUSED_BY_OFFERS,
         Verdict::Limit(_) | Verdict::NoConsistentGang => reasons::NO_CONSISTENT_GANG,
+        Verdict::QuotaExceeded(_) => reasons::QUOTA_EXCEEDED,
         Verdict::WaitingForCapacity => reasons::WAITING_FOR_CAPACITY,
         Verdict::BackingOff => reasons::BACKING_OFF,
         Verdict::GaveUp => reasons::SEARCH_BUDGET_EXHAUSTED,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use classad::{Limits, Value};
-use crds::{AdKind, ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, match_name};
+use crds::{
+    AdKind, ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, charge_text, match_name,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::ResourceExt;
-use matchmaker::{Config, Gang, Snapshot, read_by_root, summary};
+use matchmaker::{Config, Gang, Seats, Snapshot, read_by_root, summary};
 use serde_json::Value as Json;
 
 use crate::key::ObjectKey;
@@ -52,6 +54,8 @@ pub fn record(
     let members = (0..gang.members.len()).zip(values(snapshot, gang, config, provenance));
     let members: Option<Vec<Member>> =
         members.map(|(place, values)| Some(Member { values, ..member(objects, snapshot, gang, place)? })).collect();
+    let mut members = members?;
+    let account = charge(snapshot, gang, config, provenance, &mut members);
     let mut summary = summary(snapshot, gang);
     summary.truncate(summary.floor_char_boundary(SUMMARY_MAX));
     let spec = MatchSpec {
@@ -61,7 +65,8 @@ pub fn record(
         reserve_timeout_seconds: i64::from(job.spec.reserve_timeout_seconds),
         summary,
         rank: gang.score.own.to_real().to_string(),
-        members: members?,
+        account,
+        members,
     };
     let mut found = Match::new(&match_name(&job.name_any(), &root.uid, attempt), spec);
     found.metadata.namespace = job.namespace();
@@ -78,6 +83,26 @@ pub fn record(
         block_owner_deletion: Some(false),
     }]);
     Some(found)
+}
+
+/// Writes what each member costs, if there are accounts. The account.
+fn charge(
+    snapshot: &Snapshot,
+    gang: &Gang,
+    config: &Config,
+    provenance: &Provenance,
+    members: &mut [Member],
+) -> Option<String> {
+    let policy = snapshot.policy.as_ref()?;
+    let account = policy.account_of.get(&gang.root()?)?;
+    let time = provenance.time.as_second();
+    // As the cycle has found it: nothing that the value depends on is another here.
+    let config = Config { seed: u64::try_from(provenance.seed).unwrap_or(0), ..config.clone() };
+    let charge = policy.charge_of((snapshot, gang), account, &mut Seats::default(), (&config, time));
+    for (member, micros) in members.iter_mut().zip(charge.members).skip(1) {
+        member.charge = Some(charge_text(micros));
+    }
+    Some(account.to_string())
 }
 
 /// Of each member the values that the job's expressions read, as they were when the gang was found: scalars only.

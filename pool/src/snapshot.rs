@@ -23,6 +23,8 @@ pub struct AssumedGang {
     pub match_key: ObjectKey,
     /// What it takes, by offer.
     pub asks: Vec<(AdKey, Ask)>,
+    /// The account that it is charged to, and what each of these offers costs it, in micros.
+    pub charged: Option<(Arc<str>, Vec<policy::Amount>)>,
 }
 
 /// What a negotiation cycle reads besides the objects.

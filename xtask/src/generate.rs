@@ -1,4 +1,4 @@
-//! Turns the Kubernetes types, the chart's values and the dependencies into the files that are generated from them, or compares.
+//! Turns the Kubernetes types, the chart's values, the metrics and the dependencies into the files that are generated from them, or compares.
 
 use std::fs;
 
@@ -6,7 +6,10 @@ use anyhow::{Context, Result, bail};
 use testbed::repository;
 
 use crate::output::{line, step};
-use crate::{chart_values, notice, reference};
+use crate::{chart_values, notice, page, reference};
+
+/// The page with the table of metrics.
+const METRICS: &str = "docs/operation.md";
 
 /// Writes what differs.
 pub(crate) fn write() -> Result<()> {
@@ -44,6 +47,8 @@ fn stale() -> Result<Vec<crds::Generated>> {
     let differs = |file: &crds::Generated| fs::read_to_string(root.join(&file.path)).ok().as_ref() != Some(&file.text);
     let mut files = crds::generated();
     files.push(crds::Generated { path: chart_values::PATH.to_owned(), text: chart_values::text()? });
+    let metrics = page::with(METRICS, "metrics", &metrics_table::markdown())?;
+    files.push(crds::Generated { path: METRICS.to_owned(), text: metrics });
     files.push(crds::Generated { path: notice::PATH.to_owned(), text: notice::text()? });
     files.extend(reference::pages()?);
     Ok(files.into_iter().filter(differs).collect())

@@ -1,5 +1,6 @@
 //! Turns a developer's verb into builds, a control plane, tests or generated files.
 
+mod alerts;
 mod bench;
 mod book;
 mod cargo;
@@ -52,9 +53,8 @@ enum Verb {
     },
     /// Take down what `up` started.
     Down,
-    /// Show a job claim a machine and a license: control plane, chart, controller, examples/quickstart; then take all
-    /// down.
-    Demo,
+    /// Show a job that claims a machine and a license: API server, controller, examples/quickstart; then take all down.
+    Demo(demo::Demo),
     /// Run every test and print `N passed, N failed`.
     Test {
         /// Leave out the tests that need a control plane.
@@ -77,6 +77,8 @@ enum Verb {
         #[arg(long)]
         check: bool,
     },
+    /// Check the alerts of the chart with promtool, and run their unit tests.
+    Alerts,
     /// Write the texts of the licences of all crates that a release contains into one file.
     Licenses {
         /// The file.
@@ -221,7 +223,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Up { cluster: Kind::Process, .. } => plane::up_processes()?,
         Verb::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
         Verb::Down => plane::down()?,
-        Verb::Demo => demo::run()?,
+        Verb::Demo(demo) => demo::run(&demo)?,
         Verb::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane),
         Verb::Test { kubeconfig: Some(file), .. } => {
             return test::run(&test::Scope::On("GANGMATCH_KUBECONFIG", file.into()));
@@ -234,6 +236,7 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Check => check::run()?,
         Verb::Generate { check: true } => generate::check()?,
         Verb::Generate { check: false } => generate::write()?,
+        Verb::Alerts => alerts::run()?,
         Verb::Licenses { file } => licenses::write(&file)?,
         Verb::Image { out } => image::run(out)?,
         Verb::Manifests(arguments) => manifests::run(&arguments)?,

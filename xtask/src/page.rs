@@ -7,14 +7,19 @@ use crate::output::line;
 
 const FIGURES: &str = "docs/figures";
 
-/// Puts a text between the marks of this name in a page, which is named from the root of the repository.
-pub(crate) fn replace(page: &str, name: &str, text: &str) -> Result<()> {
+/// A page, which is named from the root of the repository, with this text between the marks of this name.
+pub(crate) fn with(page: &str, name: &str, text: &str) -> Result<String> {
     let path = repository::root().join(page);
     let old = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let (before, rest) = old.split_once(&begin).with_context(|| format!("{page} has no mark `{begin}`"))?;
     let (_, after) = rest.split_once(&end).with_context(|| format!("{page} has no mark `{end}`"))?;
-    std::fs::write(&path, format!("{before}{begin}{text}\n{end}{after}"))?;
+    Ok(format!("{before}{begin}{text}\n{end}{after}"))
+}
+
+/// Writes that page.
+pub(crate) fn replace(page: &str, name: &str, text: &str) -> Result<()> {
+    std::fs::write(repository::root().join(page), with(page, name, text)?)?;
     line(format_args!("wrote {page}"));
     Ok(())
 }

@@ -8,7 +8,7 @@ use crds::Match;
 use kube::ResourceExt;
 use matchmaker::{AdKey, Ask};
 use parking_lot::{Mutex, MutexGuard};
-use pool::{AssumedGang, ObjectKey};
+use pool::{AssumedGang, ObjectKey, recorded_charges};
 use tokio::time::Instant;
 
 use crate::claims::View;
@@ -209,5 +209,6 @@ pub(crate) fn assumed_gang(found: &Match) -> AssumedGang {
     AssumedGang {
         match_key: ObjectKey::new(&found.namespace().unwrap_or_default(), &found.name_any()),
         asks: asks.collect(),
+        charged: found.spec.account.as_deref().map(|account| (account.into(), recorded_charges(found))),
     }
 }

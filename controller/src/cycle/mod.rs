@@ -20,11 +20,13 @@ use matchmaker::{Gang, Snapshot};
 use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state, record};
 use tokio::time::Instant;
 
+use crate::accounts::Accounting;
 use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
 use crate::cycle::in_flight::assumed_gang;
 use crate::cycle::overdrafts::Overdrafts;
 use crate::cycle::timer_queue::TimerQueue;
+use crate::metrics::census::census;
 use crate::metrics::level;
 use crate::nodes::MachineReconciler;
 use crate::probes::Health;
@@ -46,6 +48,8 @@ const FRESH_MS: u64 = 1000;
 const REPAIR_EVERY_MS: u64 = 1000;
 /// How often everything is looked at, whatever has changed: clocks jump, and what was asked for may have got lost.
 const WHOLE_EVERY_MS: u64 = 60_000;
+/// How often what is there is counted for the metrics.
+const CENSUS_EVERY_MS: u64 = 10_000;
 
 /// The main loop, and what it remembers from one round to the next.
 pub(crate) struct Negotiator {
@@ -57,6 +61,7 @@ pub(crate) struct Negotiator {
     dirty: DirtyClaims,
     statuses: Statuses,
     nodes: MachineReconciler,
+    accounts: Accounting,
     job_creator: JobCreator,
     rereader: Rereader,
     upkeep: Upkeep,
@@ -102,6 +107,8 @@ struct Upkeep {
     may_be_wiped: bool,
     /// When everything is looked at next.
     whole_at_ms: u64,
+    /// When what is there is counted next.
+    census_at_ms: u64,
 }
 
 /// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
@@ -149,6 +156,10 @@ enum Due {
     Rereader,
     /// Machines of nodes may be written.
     Machines,
+    /// Accounts may be written.
+    Accounts,
+    /// What is there is counted again.
+    Census,
 }
 
 impl Due {
@@ -166,7 +177,14 @@ impl Due {
             | Due::Search
             | Due::Regular
             | Due::Reasons => true,
-            Due::Claims | Due::Repair | Due::Statuses | Due::JobCreator | Due::Rereader | Due::Machines => false,
+            Due::Claims
+            | Due::Repair
+            | Due::Statuses
+            | Due::JobCreator
+            | Due::Rereader
+            | Due::Machines
+            | Due::Accounts
+            | Due::Census => false,
         }
     }
 }
@@ -195,9 +213,10 @@ impl Negotiator {
             dirty: DirtyClaims::default(),
             statuses: Statuses::default(),
             nodes: MachineReconciler::default(),
+            accounts: Accounting::default(),
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
-            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0 },
+            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0 },
             timers: TimerQueue::default(),
         }
     }
@@ -220,6 +239,7 @@ impl Negotiator {
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.claims.context) => {}
                 () = self.nodes.written(&self.claims.context) => {}
+                () = self.accounts.written(&self.claims.context) => {}
                 () = self.job_creator.made() => {}
                 () = self.rereader.read() => {}
                 () = self.claims.context.cache.changed() => {
@@ -248,9 +268,20 @@ impl Negotiator {
         self.search(objects, running, due);
         // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
         self.write_statuses(objects, running.is_some() || *due);
-        // 6. Create the Jobs of labelled workloads, and the Machines of nodes. They come in by watch, for a later round.
+        // 6. Create the Jobs of labelled workloads, and the Machines of nodes, and store accounts. They come in by watch, for a later round.
         self.job_creator.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
+        self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
+        // 7. Count what is there, now and then.
+        self.count_pool(objects);
+    }
+
+    fn count_pool(&mut self, objects: &Objects) {
+        let context = &self.claims.context;
+        if context.now_ms() >= self.upkeep.census_at_ms {
+            self.upkeep.census_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
+            context.metrics.pool.set(&census(objects, &self.config.license_metrics, context.clock.now()));
+        }
     }
 
     /// Takes in what has changed since the last round.
@@ -272,6 +303,7 @@ impl Negotiator {
             claims.context.cluster.leadership.resign();
         }
         claims.verify_offers(&changes, objects);
+        self.accounts.note(&changes, objects, &claims.context);
         self.dirty.note(&changes, objects);
         self.statuses.pending.note(&changes, objects);
         self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
@@ -345,7 +377,7 @@ impl Negotiator {
                 tokio::spawn(claims.clone().drive(view, under_way));
             }
         }
-        for (key, uid) in due.outlived {
+        for (key, uid) in self.accounts.prunable(due.outlived, objects, &claims.context) {
             let claims = claims.clone();
             tokio::spawn(async move { claims.context.cluster.delete::<Match>(&key, &uid).await });
         }
@@ -441,6 +473,7 @@ impl Negotiator {
             (Due::Statuses, self.statuses.next_ms(now)),
             (Due::JobCreator, self.job_creator.next_ms(now)),
             (Due::Rereader, self.rereader.next_ms(now)),
+            (Due::Census, ahead(Some(upkeep.census_at_ms))),
         ];
         times.into_iter().for_each(|(part, at_ms)| self.timers.set_to(part, at_ms));
     }

@@ -28,6 +28,8 @@ impl Negotiator {
         let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) =
             (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
+        let now = self.claims.context.clock.now();
+        pool.policy = self.accounts.policy(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
         if pool.roots.is_empty() {
             self.keep_findings(&BTreeMap::new(), objects, now_ms);
             self.count_waiting(0);
@@ -37,7 +39,6 @@ impl Negotiator {
         // What is left of the last cycle is found again.
         self.last.backlog = None;
         self.search.cycles += 1;
-        let now = self.claims.context.clock.now();
         let seed = i64::try_from(self.search.cycles).unwrap_or(0);
         let provenance =
             Provenance { cycle: self.search.cycles.to_string(), time: now, seed, epoch: self.search.epoch };

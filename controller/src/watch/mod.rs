@@ -16,18 +16,20 @@ use crds::{Job, License, Machine};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Api, ListParams};
-use kube::core::NamespaceResourceScope;
 use kube::runtime::utils::Backoff;
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
-use pool::{AgentLease, JobSet, ObjectKey, Parsed, ReadTrimmed, Trimmed, Unreadable, WorkloadScope, is_lease_of_agent};
+use pool::{
+    AgentLease, ObjectKey, Objects, Parsed, ReadTrimmed, Trimmed, Unreadable, WorkloadScope, is_lease_of_agent,
+};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use crate::cache::Cache;
 use crate::rights::Rights;
 use crate::watch::watched::{
-    ASKING_PODS, Area, BATCH_JOBS, CLASSES, JOB_SETS, MATCHES, NAMESPACES, NODES, PODS, Scope, WatchedKind, ads,
+    ACCOUNTS, ASKING_PODS, Area, BATCH_JOBS, CLASSES, JOB_SETS, MATCHES, NAMESPACES, NODES, PODS, POOL_POLICIES, Scope,
+    WatchedKind, ads,
 };
 use crate::write::requests::PAGE;
 
@@ -56,10 +58,10 @@ impl Backoff for Pauses {
 }
 
 /// The number of watches besides those of workloads; and the number of watches of workloads in each area.
-const KINDS: usize = 8;
+const KINDS: usize = 10;
 const KINDS_OF_WORK: usize = 4;
-/// How often it is checked whether the kind JobSet is served.
-const JOB_SETS_EVERY: Duration = Duration::from_secs(10);
+/// How often it is checked whether a kind that may be missing is served.
+const SERVED_EVERY: Duration = Duration::from_secs(10);
 
 /// Watches all kinds for ever, workloads in their scope only; returns once each kind has been listed.
 pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, scope: &WorkloadScope, rights: &Arc<Rights>) {
@@ -73,6 +75,9 @@ pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, scope: &WorkloadS
     everywhere.spawn(NAMESPACES);
     everywhere.spawn(NODES);
     everywhere.spawn(CLASSES);
+    // A cluster whose CRDs were not upgraded yet has neither, which is a cluster without a policy.
+    tokio::spawn(everywhere.clone().watch_while_served(ACCOUNTS, |_| {}));
+    tokio::spawn(everywhere.clone().watch_while_served(POOL_POLICIES, |_| {}));
     tokio::spawn(watch_leases(Api::all(client.clone()), cache.clone(), everywhere.listed.clone()));
     let areas: Vec<Area> = match scope {
         WorkloadScope::Everywhere => vec![None],
@@ -84,7 +89,7 @@ pub(crate) async fn start(client: &Client, cache: &Arc<Cache>, scope: &WorkloadS
         there.spawn(BATCH_JOBS);
         there.spawn(PODS);
         there.spawn(ASKING_PODS);
-        tokio::spawn(there.watch_job_sets());
+        tokio::spawn(there.watch_while_served(JOB_SETS, |all| all.workloads.job_sets = false));
     }
     drop(everywhere);
     let mut listed = BTreeSet::new();
@@ -115,24 +120,31 @@ impl Watcher {
         tokio::spawn(async move { watcher.watch(kind, false).await });
     }
 
-    /// JobSets are watched as long as their kind is served; where it is not, that is checked now and then. Nothing waits for them.
-    async fn watch_job_sets(self) {
-        let api: Api<Trimmed<JobSet>> = NamespaceResourceScope::requests(&self.client, &self.area);
+    /// Watches a kind as long as it is served; where it is not, that is checked now and then, and its objects are gone. Nothing waits for it.
+    async fn watch_while_served<K: ReadTrimmed<Scope: Scope>>(self, kind: WatchedKind<K>, gone: fn(&mut Objects)) {
+        let api: Api<Trimmed<K>> = <K::Scope as Scope>::requests(&self.client, &self.area);
+        let mut was_served = false;
         loop {
             match api.list(&ListParams::default().limit(1)).await {
-                Ok(_) => self.watch(JOB_SETS, true).await,
+                Ok(_) => {
+                    was_served = true;
+                    self.watch(kind, true).await;
+                }
                 Err(kube::Error::Api(status)) if [403, 404].contains(&status.code) => {
-                    if self.cache.lock().workloads.job_sets {
+                    if std::mem::take(&mut was_served) {
                         self.cache.update(|all| {
-                            (JOB_SETS.retain)(all, &|_| false);
-                            all.workloads.job_sets = false;
+                            (kind.retain)(all, &|_| false);
+                            gone(all);
                         });
                     }
-                    let _ = self.listed.send((type_name::<JobSet>(), JOB_SETS.label, self.area.clone()));
+                    let _ = self.listed.send((type_name::<K>(), kind.label, self.area.clone()));
                 }
-                Err(error) => tracing::warn!(%error, "could not check whether the kind JobSet exists"),
+                Err(error) => {
+                    let kind = K::kind(&());
+                    tracing::warn!(%kind, %error, "could not check whether the kind exists");
+                }
             }
-            tokio::time::sleep(JOB_SETS_EVERY).await;
+            tokio::time::sleep(SERVED_EVERY).await;
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{LABEL_AD, LABEL_MATCH_UID, MachineClass, Match, WorkKind};
+use crds::{Account, LABEL_AD, LABEL_MATCH_UID, MachineClass, Match, POOL_POLICY, PoolPolicy, WorkKind};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
@@ -110,6 +110,30 @@ pub(crate) const CLASSES: WatchedKind<MachineClass> = WatchedKind {
     delete: None,
     remove: |all, key| drop(all.classes.remove(&key.name)),
     retain: |all, keep| all.classes.retain(|name, _| keep(&ObjectKey::new("", name))),
+};
+
+pub(crate) const ACCOUNTS: WatchedKind<Account> = WatchedKind {
+    label: None,
+    put: |all, object| all.apply_account(object),
+    delete: Some(|all, object| all.delete_account(object)),
+    remove: |all, key| all.remove_account(&key.name),
+    retain: |all, keep| all.retain_accounts(|name| keep(&ObjectKey::new("", name))),
+};
+
+pub(crate) const POOL_POLICIES: WatchedKind<PoolPolicy> = WatchedKind {
+    label: None,
+    put: |all, object| all.apply_pool_policy(object),
+    delete: None,
+    remove: |all, key| {
+        if key.name == POOL_POLICY {
+            all.remove_pool_policy();
+        }
+    },
+    retain: |all, keep| {
+        if !keep(&ObjectKey::new("", POOL_POLICY)) {
+            all.remove_pool_policy();
+        }
+    },
 };
 
 pub(crate) const BATCH_JOBS: WatchedKind<Batch> = WatchedKind {

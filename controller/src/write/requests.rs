@@ -87,7 +87,7 @@ impl Cluster {
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
-        K: ReadTrimmed<Scope = NamespaceResourceScope> + Serialize,
+        K: ReadTrimmed + Serialize,
     {
         self.post::<K, Trimmed<K>>(object).await.map(|sent| sent.0)
     }
@@ -102,7 +102,7 @@ impl Cluster {
 
     async fn post<K, T: DeserializeOwned>(&self, object: &K) -> Answer<T>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
+        K: Resource<DynamicType = ()> + Serialize,
     {
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         let namespace = object.meta().namespace.as_deref();

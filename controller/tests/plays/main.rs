@@ -1,6 +1,7 @@
 //! The whole controller against an API server in this process, by a clock that stands still where nothing is waited for.
 #![cfg(test)]
 
+mod accounts;
 mod actors;
 mod broken;
 mod faults;

@@ -34,6 +34,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario { name: "takeover", play: takeover },
     Scenario { name: "retirement", play: retirement },
     Scenario { name: "both-lead", play: both_lead },
+    Scenario { name: "charged", play: crate::accounts::charged },
 ];
 
 /// Played with a write of the first controller kept back.

@@ -8,6 +8,7 @@ mod dynamic;
 mod literal;
 mod message;
 mod partner;
+mod policy;
 mod ports;
 mod private;
 mod size;
@@ -21,10 +22,11 @@ mod workload;
 use classad::{Ad, Expr};
 
 use crate::conditions::reasons;
-use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer};
+use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer, OfferFields};
 pub use class::{capacity, check_capacity};
 use draft::Draft;
 pub use message::shows_as_written;
+pub use policy::{CounterTerms, PolicyTerms};
 pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
 pub use workload::{GRACE_SECONDS_MAX, environment};
 
@@ -103,8 +105,18 @@ pub fn shared_by(license: &License) -> Result<Option<Expr>, Rejected> {
     license.spec.shared_by.as_ref().map(parse).transpose()
 }
 
+/// What a claim on an offer costs.
+///
+/// # Errors
+/// If `spec.chargeWeight` is no expression.
+pub fn charge_weight(fields: &OfferFields) -> Result<Option<Expr>, Rejected> {
+    let parse = |text: &ExprText| text::expression("spec.chargeWeight", text, &mut Vec::new());
+    fields.charge_weight.as_ref().map(parse).transpose()
+}
+
 fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
     Size::of_offer(offer).check()?;
+    charge_weight(offer.offer_fields())?;
     let fields = offer.ad_fields();
     let mut draft = draft(fields, None)?;
     let private = private::names(fields.private.as_ref(), &mut draft)?;

@@ -9,16 +9,18 @@ use serde_json::Value;
 use testbed::until;
 
 use crate::stage::{Stage, job, license, machine, text};
-use crate::{held, nodes, work};
+use crate::{accounts, held, nodes, work};
 
 const CONTROLLER: &str = "system:serviceaccount:gangmatch-system:gangmatch";
 /// Rights that the policies ask for, of requests that need them besides others. No request is made with them alone.
-const ASKED_FOR: [(&str, &str); 8] = [
+const ASKED_FOR: [(&str, &str); 10] = [
     ("update", "gangmatch.dev/jobs/claims"),
     ("update", "gangmatch.dev/machines/claims"),
     ("update", "gangmatch.dev/licenses/claims"),
     ("update", "gangmatch.dev/matches/claims"),
     ("update", "gangmatch.dev/machineclasses/claims"),
+    ("update", "gangmatch.dev/accounts/claims"),
+    ("update", "gangmatch.dev/poolpolicies/claims"),
     ("impersonate", "gangmatch.dev/machines/owner"),
     ("impersonate", "gangmatch.dev/jobs/owner"),
     ("advertise", "/nodes"),
@@ -110,6 +112,7 @@ fn the_controller_is_never_refused_and_uses_every_right_that_the_chart_gives_it(
     work::a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim();
     nodes::nodes_become_machines_by_themselves_and_go_with_their_nodes();
     an_ended_match_beyond_the_history_limit_is_deleted(stage);
+    accounts::a_gang_is_charged(stage);
     // an audit log is written a moment after the answer
     let all_used = || Ok(granted.is_subset(&used(stage).0).then_some(()));
     until("all rights to be used", Duration::from_secs(30), all_used).ok();

@@ -1,6 +1,7 @@
 //! Turns what the product promises into checks on a real control plane: gangs, claims and their ends, and quiet.
 #![cfg(test)]
 
+mod accounts;
 mod admission;
 mod agent_token;
 mod agents;
@@ -22,6 +23,7 @@ mod leader;
 mod least_privilege;
 mod metrics;
 mod nodes;
+mod page;
 mod repairs;
 mod requests;
 mod rights;

@@ -45,6 +45,19 @@ fn what_happens_is_counted_and_no_series_is_named_after_an_object() {
         assert!(value(&seen, series) >= 1.0, "{series}: {seen:#?}");
     }
     assert!(value(&seen, r#"gangmatch_requests_total{kind="write",outcome="done"}"#) >= 5.0, "{seen:#?}");
+    // What is there is counted every ten seconds.
+    let seats = r#"{kind="License",resource="seats"}"#;
+    here.until("the seat to be counted", || {
+        let all = scrape(&here);
+        let sums = ["capacity", "capacity_claimed"].map(|name| value(&all, &format!("gangmatch_{name}{seats}")));
+        let of = |series: &str| value(&all, series);
+        let jobs = (of(r#"gangmatch_jobs{phase="Claimed"}"#), of(r#"gangmatch_jobs{phase="Pending"}"#));
+        let rest =
+            (of(r#"gangmatch_claims{state="Committed"}"#), of(r#"gangmatch_offers{kind="Machine",ready="Full"}"#));
+        (sums == [1.0, 1.0] && jobs == (1.0, 2.0) && rest == (1.0, 1.0)).then_some(())
+    });
+    let build = format!("gangmatch_build_info{{version=\"{}\"}}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(value(&seen, &build), 1.0, "{seen:#?}");
     assert_eq!(value(&seen, r#"gangmatch_attempts_total{attempt="again"}"#), 0.0);
     for number in 0..3 {
         let claimed = here.until("one of them to be claimed", || {

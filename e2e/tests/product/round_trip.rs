@@ -7,7 +7,7 @@ mod rules;
 
 use std::collections::BTreeMap;
 
-use crds::{Job, License, Machine, MachineClass, Match};
+use crds::{Account, Job, License, Machine, MachineClass, Match};
 use sampling::Random;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,12 +27,13 @@ struct Kind {
     through: fn(&Value) -> Result<Value, String>,
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind { name: "Job", plural: "jobs", through: through::<Job> },
     Kind { name: "Machine", plural: "machines", through: through::<Machine> },
     Kind { name: "License", plural: "licenses", through: through::<License> },
     Kind { name: "MachineClass", plural: "machineclasses", through: through::<MachineClass> },
     Kind { name: "Match", plural: "matches", through: through::<Match> },
+    Kind { name: "Account", plural: "accounts", through: through::<Account> },
 ];
 
 fn through<K: Serialize + DeserializeOwned>(object: &Value) -> Result<Value, String> {
@@ -56,7 +57,7 @@ impl Ground {
     }
 
     fn path(&self, kind: &Kind) -> String {
-        if kind.name == "MachineClass" {
+        if ["MachineClass", "Account"].contains(&kind.name) {
             format!("{GROUP}/{}", kind.plural)
         } else {
             format!("{GROUP}/namespaces/{}/{}", self.namespace, kind.plural)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::conditions::{find, reasons, types};
-use crds::{Job, License, Machine, MachineClass, Match};
+use crds::{Account, Job, License, Machine, MachineClass, Match, PoolPolicy};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::ResourceExt;
 use pool::{AgentLiveness, NodeFacts, ObjectKey, Objects, OfferRef, OwnerTrust};
@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     License,
     Match,
     MachineClass,
+    Account,
+    PoolPolicy,
     /// Their labels say which of them may use an offer. Often a user may not list them; then the conditions of the offers are believed.
     Namespace,
 }
@@ -37,13 +39,15 @@ impl Kind {
             Kind::License => "licenses.gangmatch.dev",
             Kind::Match => "matches.gangmatch.dev",
             Kind::MachineClass => "machineclasses.gangmatch.dev",
+            Kind::Account => "accounts.gangmatch.dev",
+            Kind::PoolPolicy => "poolpolicies.gangmatch.dev",
             Kind::Namespace => "namespaces",
         }
     }
 
     /// Whether objects of the kind are in a namespace.
     fn is_namespaced(self) -> bool {
-        !matches!(self, Kind::MachineClass | Kind::Namespace)
+        !matches!(self, Kind::MachineClass | Kind::Account | Kind::PoolPolicy | Kind::Namespace)
     }
 }
 
@@ -121,6 +125,12 @@ impl Pool {
             }),
             ("gangmatch.dev", "MachineClass") => self.parsed::<MachineClass>(item, |pool, class| {
                 pool.objects.classes.insert(class.name_any(), Arc::new(class));
+            }),
+            ("gangmatch.dev", "Account") => self.parsed::<Account>(item, |pool, account| {
+                pool.objects.apply_account(account);
+            }),
+            ("gangmatch.dev", "PoolPolicy") => self.parsed::<PoolPolicy>(item, |pool, policy| {
+                pool.objects.apply_pool_policy(policy);
             }),
             ("v1", "Namespace") => self.parsed::<Namespace>(item, |pool, namespace| {
                 pool.objects.namespaces.insert(namespace.name_any(), namespace.labels().clone());

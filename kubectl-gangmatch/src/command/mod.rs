@@ -1,5 +1,6 @@
 //! The verbs, one file each.
 
+mod accounts;
 pub(crate) mod change;
 pub(crate) mod completion;
 pub(crate) mod convert;
@@ -16,6 +17,7 @@ pub(crate) mod match_;
 mod placing;
 pub(crate) mod query;
 pub(crate) mod queue;
+pub(crate) mod quota;
 pub(crate) mod reference;
 pub(crate) mod release;
 pub(crate) mod simulate;
@@ -25,6 +27,7 @@ pub(crate) mod summary;
 pub(crate) mod suspend;
 mod together;
 pub(crate) mod top;
+pub(crate) mod userprio;
 pub(crate) mod verdicts;
 pub(crate) mod why;
 

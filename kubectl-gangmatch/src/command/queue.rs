@@ -13,13 +13,15 @@ use serde_json::json;
 
 use crate::ages::{age, instant};
 use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOptions, NowOption};
+use crate::command::accounts;
 use crate::output::{self, Listing, OutputOptions};
 use crate::table::Table;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 Jobs are served by the namespace that holds the fewest gangs; in a namespace by priority, then by age. Each job counts as if it got
-its gang when its turn comes. Positions are those among all namespaces that you may read. Jobs that are suspended or whose ad is not
+its gang when its turn comes. With a PoolPolicy, and the right to read it and the accounts, the account with the smallest normalized usage
+comes first, and each gang counts as one charge. Positions are those among all namespaces that you may read. Jobs that are suspended or whose ad is not
 accepted do not wait, and have no position.
 
 Examples:
@@ -68,10 +70,10 @@ pub(crate) struct Waiting {
 pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let QueueArguments { output, files, namespaces, cluster, now } = arguments;
     let named = namespaces.one.namespace.as_deref();
-    let kinds = [Kind::Job, Kind::Match];
+    let kinds = [Kind::Job, Kind::Match, Kind::Account, Kind::PoolPolicy];
     let pool = cluster::read(files, cluster, named, &kinds)?;
     let namespace = namespaces.shown(files, cluster);
-    let mut rows = waiting(&pool.objects);
+    let mut rows = waiting(&pool.objects, now.time());
     rows.retain(|row| namespace.as_ref().is_none_or(|only| row.namespace == *only));
     if files.filename.is_empty() {
         for row in rows.iter_mut().filter(|row| row.why.is_empty() && row.reason == reasons::PENDING_EVALUATION) {
@@ -79,14 +81,14 @@ pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::R
         }
     }
     output.print(out, &listing(&rows, namespace.as_deref(), now.time()))?;
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// All jobs that wait, in the order in which they are served.
-pub(crate) fn waiting(objects: &Objects) -> Vec<Waiting> {
-    let pool = snapshot(objects, &CycleInputs::default());
+pub(crate) fn waiting(objects: &Objects, now: Timestamp) -> Vec<Waiting> {
+    let mut pool = snapshot(objects, &CycleInputs::default());
+    accounts::add(&mut pool, objects, now);
     let keys = service_order(&pool).into_iter().filter_map(|ad| pool.ad(ad)).map(|ad| &ad.key);
     let keys: Vec<ObjectKey> = keys.map(|key| ObjectKey::new(&key.namespace, &key.name)).collect();
     let jobs = keys.iter().filter_map(|key| objects.jobs.get(key));

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use crds::{
-    Job, JobSpec, JobStatus, License, LicenseSpec, Machine, MachineClass, MachineClassSpec, MachineClassStatus,
-    MachineSpec, Match, MatchSpec, MatchStatus, OfferStatus,
+    Account, AccountSpec, AccountStatus, Job, JobSpec, JobStatus, License, LicenseSpec, Machine, MachineClass,
+    MachineClassSpec, MachineClassStatus, MachineSpec, Match, MatchSpec, MatchStatus, OfferStatus, PoolPolicy,
+    PoolPolicySpec, PoolPolicyStatus,
 };
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{Job as Batch, JobCondition, JobSpec as BatchSpec, JobStatus as BatchStatus};
@@ -40,6 +41,8 @@ read_whole!(Machine, MachineSpec, OfferStatus);
 read_whole!(License, LicenseSpec, OfferStatus);
 read_whole!(Match, MatchSpec, MatchStatus);
 read_whole!(MachineClass, MachineClassSpec, MachineClassStatus);
+read_whole!(Account, AccountSpec, AccountStatus);
+read_whole!(PoolPolicy, PoolPolicySpec, PoolPolicyStatus);
 
 macro_rules! read_in_part {
     ($kind:ty, $texts:ty, $spec:ty, $status:ty) => {

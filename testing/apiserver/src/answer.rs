@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::apply::Conflict;
 use crate::kinds::Kind;
 use crate::schema::Cause;
 
@@ -62,6 +63,35 @@ impl Answer {
         Answer::failure(404, "NotFound", message, json!({}))
     }
 
+    /// Objects of this kind can only be read.
+    pub(crate) fn read_only(kind: &Kind) -> Answer {
+        let message = format!("{} can only be read from this embedded API server", kind.resource());
+        Answer::failure(405, "MethodNotAllowed", &message, json!({"kind": kind.plural}))
+    }
+
+    /// A body that cannot be read.
+    pub(crate) fn unknown_format(accepted: &[&str]) -> Answer {
+        let accepted = accepted.join(", ");
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {accepted}");
+        Answer::failure(415, "UnsupportedMediaType", &message, Value::Null)
+    }
+
+    /// Server-side apply by no one.
+    pub(crate) fn no_manager() -> Answer {
+        let why = "Required value: is required for apply patch";
+        let message = format!("PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: {why}");
+        let causes = json!([{"reason": "FieldValueRequired", "message": why, "field": "fieldManager"}]);
+        let details = json!({"group": "meta.k8s.io", "kind": "PatchOptions", "causes": causes});
+        Answer::failure(422, "Invalid", &message, details)
+    }
+
+    /// No one has authenticated.
+    #[must_use]
+    pub fn unauthorized() -> Answer {
+        Answer::failure(401, "Unauthorized", "Unauthorized", Value::Null)
+    }
+
     pub(crate) fn not_found(kind: &Kind, name: &str) -> Answer {
         let message = format!("{} \"{name}\" not found", kind.resource());
         Answer::failure(404, "NotFound", &message, about(kind, name))
@@ -80,6 +110,19 @@ impl Answer {
     pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Answer {
         let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", kind.resource());
         Answer::failure(409, "Conflict", &message, about(kind, name))
+    }
+
+    /// Fields that other managers have applied.
+    pub(crate) fn conflicts(all: &[Conflict]) -> Answer {
+        let count = if all.len() == 1 { "1 conflict".to_owned() } else { format!("{} conflicts", all.len()) };
+        let by = |conflict: &Conflict| format!("conflict with \"{}\"", conflict.manager);
+        let said: Vec<String> = all.iter().map(|conflict| format!("{}: {}", by(conflict), conflict.field)).collect();
+        let causes: Vec<Value> = all
+            .iter()
+            .map(|one| json!({"reason": "FieldManagerConflict", "message": by(one), "field": one.field}))
+            .collect();
+        let message = format!("Apply failed with {count}: {}", said.join("\n"));
+        Answer::failure(409, "Conflict", &message, json!({"causes": causes}))
     }
 
     /// A precondition that is not met. (Here the server says the kind where it says the resource elsewhere.)

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use http::Method;
 use serde_json::Value;
 
+use crate::protobuf::{PROTOBUF, namespace};
+
 /// What is to be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
@@ -56,6 +58,10 @@ pub struct Call {
     pub content_type: String,
     /// What was sent.
     pub body: Bytes,
+    /// Which form the answer may have.
+    pub accept: String,
+    /// The user who asks; empty if no one has authenticated.
+    pub user: String,
 }
 
 impl Call {
@@ -89,13 +95,26 @@ impl Call {
             _ => return None,
         };
         let content_type = content_type.split(';').next().unwrap_or("").trim().to_owned();
-        Some(Call { verb, group, version, plural, namespace, name, subresource, query, content_type, body })
+        Some(Call {
+            verb,
+            group,
+            version,
+            plural,
+            namespace,
+            name,
+            subresource,
+            query,
+            content_type,
+            body,
+            accept: String::new(),
+            user: String::new(),
+        })
     }
 
     /// What was sent, as JSON.
     #[must_use]
     pub fn json(&self) -> Option<Value> {
-        serde_json::from_slice(&self.body).ok()
+        if self.content_type == PROTOBUF { namespace(&self.body) } else { serde_json::from_slice(&self.body).ok() }
     }
 
     /// A word of the address.

@@ -1,7 +1,12 @@
 //! The kinds that are served: ours with their schemas, and of Kubernetes' own those that the controller uses.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
+use crate::columns::{self, Column};
+use crate::core_event::core_event;
 use crate::schema::Schema;
 
 /// A kind of objects.
@@ -25,6 +30,23 @@ pub struct Kind {
     pub needs_version: bool,
     /// What an object has to look like; `None`: it is taken as it comes.
     pub schema: Option<Schema>,
+    /// Whether objects can only be read.
+    pub is_read_only: bool,
+    /// What it is called besides.
+    pub names: Names,
+    /// The columns of its tables.
+    pub(crate) columns: Vec<Column>,
+}
+
+/// Further names of a kind.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The kind, in the singular.
+    pub singular: String,
+    /// Abbreviations.
+    pub short: Vec<String>,
+    /// The groups of kinds to which it belongs, such as `all`.
+    pub categories: Vec<String>,
 }
 
 impl Kind {
@@ -34,6 +56,21 @@ impl Kind {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
+    /// The resource under which its objects are stored. Events have two API groups, and are stored once.
+    #[must_use]
+    pub fn storage(&self) -> String {
+        if self.is_core_event() { "events.events.k8s.io".to_owned() } else { self.resource() }
+    }
+
+    /// A stored object as a reader of this kind sees it.
+    pub(crate) fn shown<'o>(&self, object: &'o Value) -> Cow<'o, Value> {
+        if self.is_core_event() { Cow::Owned(core_event(object)) } else { Cow::Borrowed(object) }
+    }
+
+    pub(crate) fn is_core_event(&self) -> bool {
+        self.group.is_empty() && self.plural == "events"
+    }
+
     /// As in `apiVersion:`.
     #[must_use]
     pub fn api_version(&self) -> String {
@@ -41,9 +78,13 @@ impl Kind {
     }
 }
 
+/// Group, plural and kind of the definitions of kinds.
+pub(crate) const DEFINITIONS: (&str, &str, &str) =
+    ("apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition");
+
 /// All kinds.
 #[derive(Debug)]
-pub struct Kinds(Vec<Kind>);
+pub struct Kinds(Vec<Arc<Kind>>);
 
 impl Default for Kinds {
     fn default() -> Kinds {
@@ -69,27 +110,36 @@ impl Kinds {
     }
 
     fn of(definitions: impl Iterator<Item = Value>) -> Kinds {
-        let ours = definitions.filter_map(|definition| own(&definition));
+        let mut ours: Vec<Kind> = definitions.filter_map(|definition| own(&definition)).collect();
+        // discovery lists the kinds of a group in this order
+        ours.sort_by(|one, other| one.plural.cmp(&other.plural));
         let builtin = [
-            builtin("", "v1", "namespaces", "Namespace"),
-            Kind { has_status: true, ..builtin("", "v1", "nodes", "Node") },
-            Kind { has_status: true, has_generation: true, namespaced: true, ..builtin("", "v1", "pods", "Pod") },
+            builtin("", "v1", "namespaces", "Namespace").called("ns"),
+            Kind { has_status: true, ..builtin("", "v1", "nodes", "Node").called("no") },
+            Kind {
+                has_status: true,
+                has_generation: true,
+                namespaced: true,
+                ..builtin("", "v1", "pods", "Pod").called("po")
+            },
+            Kind { namespaced: true, is_read_only: true, ..builtin("", "v1", "events", "Event").called("ev") },
             Kind { has_status: true, has_generation: true, namespaced: true, ..builtin("batch", "v1", "jobs", "Job") },
             Kind { namespaced: true, needs_version: true, ..builtin("coordination.k8s.io", "v1", "leases", "Lease") },
-            Kind { namespaced: true, ..builtin("events.k8s.io", "v1", "events", "Event") },
+            Kind { namespaced: true, ..builtin("events.k8s.io", "v1", "events", "Event").called("ev") },
+            Kind { is_read_only: true, ..builtin(DEFINITIONS.0, "v1", DEFINITIONS.1, DEFINITIONS.2).called("crd") },
         ];
-        Kinds(ours.chain(builtin).collect())
+        Kinds(ours.into_iter().chain(builtin).map(Arc::new).collect())
     }
 
     /// The kind that a path names.
     #[must_use]
-    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Kind> {
+    pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.0.iter().find(|kind| kind.group == group && kind.version == version && kind.plural == plural)
     }
 
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Kind> {
-        self.0.iter()
+        self.0.iter().map(AsRef::as_ref)
     }
 }
 
@@ -104,6 +154,21 @@ fn builtin(group: &str, version: &str, plural: &str, name: &str) -> Kind {
         has_generation: false,
         needs_version: false,
         schema: None,
+        is_read_only: false,
+        names: Names {
+            singular: name.to_lowercase(),
+            short: Vec::new(),
+            categories: ["pods", "jobs"].iter().filter(|all| **all == plural).map(|_| "all".to_owned()).collect(),
+        },
+        columns: columns::builtin(plural),
+    }
+}
+
+impl Kind {
+    fn called(mut self, short: &str) -> Kind {
+        self.names.short.push(short.to_owned());
+        self.names.categories.extend((short == "crd").then(|| "api-extensions".to_owned()));
+        self
     }
 }
 
@@ -124,6 +189,10 @@ fn take_out(value: &mut Value, is_out: &impl Fn(&str) -> bool) {
 /// A kind of ours from its definition.
 fn own(definition: &Value) -> Option<Kind> {
     let text = |path: &str| definition.pointer(path).and_then(Value::as_str).map(str::to_owned);
+    let texts = |path: &str| -> Vec<String> {
+        let all = definition.pointer(path).and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect()
+    };
     let version = definition.pointer("/spec/versions/0")?;
     Some(Kind {
         group: text("/spec/group")?,
@@ -135,5 +204,12 @@ fn own(definition: &Value) -> Option<Kind> {
         has_generation: true,
         needs_version: true,
         schema: Some(Schema::new(version.pointer("/schema/openAPIV3Schema")?)),
+        is_read_only: false,
+        names: Names {
+            singular: text("/spec/names/singular")?,
+            short: texts("/spec/names/shortNames"),
+            categories: texts("/spec/names/categories"),
+        },
+        columns: columns::of_definition(version),
     })
 }

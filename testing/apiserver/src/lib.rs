@@ -8,16 +8,28 @@
 //!
 //! Start at [`Server::answer`]; [`Server::service`] is the same for `kube::Client::new`.
 
+mod age;
 mod answer;
+mod apply;
 mod call;
+mod columns;
+mod core_event;
+mod discovery;
+mod garbage;
 mod kinds;
 mod object;
+mod openapi;
 mod patch;
+mod protobuf;
+mod reviews;
 mod schema;
+mod seed;
 mod select;
 mod serve;
 mod service;
 mod store;
+mod strategic;
+mod table;
 mod watch;
 mod write;
 
@@ -26,5 +38,5 @@ pub use call::{Call, Verb};
 pub use kinds::{Kind, Kinds};
 pub use schema::{Cause, Schema};
 pub use serve::Server;
-pub use service::{Reply, Service};
+pub use service::{Reply, Service, User};
 pub use store::{Event, Key};

@@ -54,6 +54,12 @@ impl Schema {
         Schema { root: root.clone(), patterns, rules: compile_schema(root) }
     }
 
+    /// The schema as the CRD has it.
+    #[must_use]
+    pub fn text(&self) -> &Value {
+        &self.root
+    }
+
     /// Cuts off what the schema does not know, and fills in defaults. The paths that were cut off.
     pub fn complete(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = Vec::new();

@@ -3,7 +3,21 @@
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::object::meta;
+
+/// The fields by which objects are selected: of all kinds, of pods, and of events.
+const FIELDS: [&str; 11] = [
+    "metadata.name",
+    "metadata.namespace",
+    "spec.nodeName",
+    "status.phase",
+    "type",
+    "reason",
+    "involvedObject.kind",
+    "involvedObject.name",
+    "involvedObject.namespace",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+];
 
 /// What is selected.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +50,7 @@ impl Selector {
         }
         for part in parts("fieldSelector") {
             let (name, value, is) = equation(&part)?;
-            matches!(name.as_str(), "metadata.name" | "metadata.namespace" | "status.phase").then_some(())?;
+            FIELDS.contains(&name.as_str()).then_some(())?;
             terms.push(Term::Field { name, value, is });
         }
         Some(Selector { terms })
@@ -50,10 +64,8 @@ impl Selector {
             Term::Label { name, value: None, is } => label(name).is_some() == *is,
             Term::Label { name, value: Some(value), is } => (label(name) == Some(value)) == *is,
             Term::Field { name, value, is } => {
-                let found = match name.strip_prefix("metadata.") {
-                    Some(name) => meta(object, name),
-                    None => object.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default(),
-                };
+                let path = format!("/{}", name.replace('.', "/"));
+                let found = object.pointer(&path).and_then(Value::as_str).unwrap_or_default();
                 (found == value) == *is
             }
         })

@@ -1,5 +1,6 @@
 //! A request into an answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use crate::kinds::{Kind, Kinds};
 use crate::object::meta;
 use crate::select::Selector;
 use crate::store::{Event, Key, Store};
+use crate::table::Wish;
 use crate::write::Writer;
 
 /// The server. Clones are the same server.
@@ -80,7 +82,7 @@ impl Server {
 
     /// The kind that a call is about.
     #[must_use]
-    pub fn kind_of(&self, call: &Call) -> Option<&Kind> {
+    pub fn kind_of(&self, call: &Call) -> Option<&Arc<Kind>> {
         self.kinds.find(&call.group, &call.version, &call.plural)
     }
 
@@ -89,40 +91,75 @@ impl Server {
     pub fn answer(&self, call: &Call) -> Answer {
         let Some(kind) = self.kind_of(call) else { return Answer::unknown_path() };
         if !call.verb.writes() {
-            return read(kind, call, &self.inner().store);
+            let inner = self.inner();
+            return read(kind, call, &inner.store, inner.now);
         }
-        let answer = {
+        if kind.is_read_only {
+            return Answer::read_only(kind);
+        }
+        if call.asks("dryRun") == "All" {
+            let inner = self.inner();
+            let mut store = inner.store.clone();
+            let mut writer = Writer { store: &mut store, validator: &inner.validator, now: inner.now };
+            let mut answer = writer.write(kind, key(kind, call), call);
+            let version = inner.store.get(&key(kind, call)).map(|before| meta(before, "resourceVersion").to_owned());
+            with_version(&mut answer.body, version.as_deref());
+            return answer;
+        }
+        self.change(|store, validator, now| Writer { store, validator, now }.write(kind, key(kind, call), call))
+    }
+
+    /// Changes what is stored, and notifies those who watch.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Store, &Validator, Timestamp) -> T) -> T {
+        let outcome = {
             let mut inner = self.inner();
             let Inner { store, validator, now } = &mut *inner;
-            Writer { store, validator, now: *now }.write(kind, key(kind, call), call)
+            change(store, validator, *now)
         };
         let revision = self.revision();
         self.newest.send_if_modified(|newest| std::mem::replace(newest, revision) != revision);
-        answer
+        outcome
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.inner().now
     }
 
     /// What a server would answer that has seen nothing after a revision. Only of reads.
     #[must_use]
     pub fn answer_as_of(&self, call: &Call, revision: i64) -> Answer {
         let Some(kind) = self.kind_of(call) else { return Answer::unknown_path() };
-        let past = self.inner().store.as_of(revision);
-        read(kind, call, &past)
+        let inner = self.inner();
+        read(kind, call, &inner.store.as_of(revision), inner.now)
+    }
+}
+
+/// A dry run makes no version.
+fn with_version(object: &mut Value, version: Option<&str>) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    match version {
+        Some(version) => drop(metadata.insert("resourceVersion".to_owned(), json!(version))),
+        None => drop(metadata.shift_remove("resourceVersion")),
     }
 }
 
 fn key(kind: &Kind, call: &Call) -> Key {
     let namespace = if kind.namespaced { call.namespace.clone() } else { String::new() };
-    Key { resource: kind.resource(), namespace, name: call.name.clone() }
+    Key { resource: kind.storage(), namespace, name: call.name.clone() }
 }
 
-fn read(kind: &Kind, call: &Call, store: &Store) -> Answer {
-    match call.verb {
+fn read(kind: &Kind, call: &Call, store: &Store, now: Timestamp) -> Answer {
+    let answer = match call.verb {
         Verb::Get => match store.get(&key(kind, call)) {
-            Some(object) => Answer::done(200, Value::clone(object)),
+            Some(object) => Answer::done(200, kind.shown(object).into_owned()),
             None => Answer::not_found(kind, &call.name),
         },
         Verb::List => list(kind, call, store),
         _ => Answer::bad_request("a watch is a stream"),
+    };
+    match Wish::of(call).filter(|_| answer.code == 200) {
+        Some(wish) => Answer { body: wish.table(kind, &answer.body, now), ..answer },
+        None => answer,
     }
 }
 
@@ -142,12 +179,14 @@ fn list(kind: &Kind, call: &Call, store: &Store) -> Answer {
         [_, namespace, name] => (*namespace, *name),
         _ => ("", ""),
     };
-    let all = store.list(&kind.resource(), if kind.namespaced { &call.namespace } else { "" });
+    let all = store.list(&kind.storage(), if kind.namespaced { &call.namespace } else { "" });
     let mut rest = all
         .into_iter()
-        .filter(|(key, object)| (key.namespace.as_str(), key.name.as_str()) > after && selector.takes(object));
+        .filter(|(key, _)| (key.namespace.as_str(), key.name.as_str()) > after)
+        .map(|(_, object)| kind.shown(object))
+        .filter(|object| selector.takes(object));
     let limit = call.asks("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
-    let page: Vec<Value> = rest.by_ref().take(limit).map(|(_, object)| Value::clone(object)).collect();
+    let page: Vec<Value> = rest.by_ref().take(limit).map(Cow::into_owned).collect();
     let mut metadata = json!({"resourceVersion": store.revision().to_string()});
     let left = rest.count();
     if let (Some(last), Some(fields), true) = (page.last(), metadata.as_object_mut(), left > 0) {

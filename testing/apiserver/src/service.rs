@@ -5,18 +5,27 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::request::Parts;
+use http::{Method, Request, Response};
 use http_body::Body;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::call::{Call, Verb};
+use crate::discovery::{self, AGGREGATED};
+use crate::openapi;
+use crate::reviews;
 use crate::serve::Server;
 use crate::watch::watch;
 
 /// The body of an answer.
 pub type Reply = UnsyncBoxBody<Bytes, Infallible>;
+
+/// The user who asks, as an extension of a request.
+#[derive(Clone, Debug)]
+pub struct User(pub String);
 
 /// The server, asked by HTTP.
 #[derive(Clone)]
@@ -46,7 +55,14 @@ impl Answer {
     /// The answer as HTTP has it.
     #[must_use]
     pub fn response(&self) -> Response<Reply> {
-        let mut response = response(self.code, Full::new(Bytes::from(self.body.to_string())).boxed_unsync());
+        let text = self.body.as_str().map_or_else(|| self.body.to_string(), str::to_owned);
+        let mut response = response(self.code, Full::new(Bytes::from(text)).boxed_unsync());
+        let form = match (self.body.is_string(), self.body.get("kind").and_then(Value::as_str)) {
+            (true, _) => "text/plain",
+            (false, Some("APIGroupDiscoveryList")) => AGGREGATED,
+            _ => "application/json",
+        };
+        response.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(form));
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
         }
@@ -70,8 +86,14 @@ impl Call {
     {
         let (head, body) = request.into_parts();
         let body = body.collect().await.ok()?.to_bytes();
-        let content_type = head.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        Call::of(&head.method, &head.uri, content_type.unwrap_or(""), body)
+        Call::of_head(&head, body)
+    }
+
+    fn of_head(head: &Parts, body: Bytes) -> Option<Call> {
+        let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+        let call = Call::of(&head.method, &head.uri, header(http::header::CONTENT_TYPE), body)?;
+        let user = head.extensions.get::<User>().map(|user| user.0.clone()).unwrap_or_default();
+        Some(Call { accept: header(http::header::ACCEPT).to_owned(), user, ..call })
     }
 }
 
@@ -90,9 +112,17 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.0.clone();
         Box::pin(async move {
-            Ok(match Call::read(request).await {
-                Some(call) => server.respond(&call),
-                None => Answer::unknown_path().response(),
+            let (head, body) = request.into_parts();
+            let Ok(body) = body.collect().await else { return Ok(Answer::unknown_path().response()) };
+            let about = Some(head.uri.path()).filter(|_| head.method == Method::GET).and_then(|path| {
+                discovery::answer(&server.kinds, path, &head.headers).or_else(|| openapi::answer(&server.kinds, path))
+            });
+            let answer =
+                |call: &Call| reviews::answer(call).map_or_else(|| server.respond(call), |said| said.response());
+            Ok(match (about, Call::of_head(&head, body.to_bytes())) {
+                (Some(about), _) => about.response(),
+                (None, Some(call)) => answer(&call),
+                (None, None) => Answer::unknown_path().response(),
             })
         })
     }

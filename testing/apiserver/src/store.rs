@@ -63,6 +63,11 @@ impl Store {
         self.objects.get(key)
     }
 
+    /// All objects.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
+    }
+
     /// All objects of a resource, in a namespace or (empty) in all.
     pub(crate) fn list(&self, resource: &str, namespace: &str) -> Vec<(&Key, &Arc<Value>)> {
         let first = Key { resource: resource.to_owned(), namespace: namespace.to_owned(), name: String::new() };

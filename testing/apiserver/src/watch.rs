@@ -1,7 +1,9 @@
 //! A watch into a stream of lines: what has changed since a revision, then what changes.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,10 +15,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::kinds::Kind;
 use crate::object::meta;
 use crate::select::Selector;
 use crate::serve::Server;
 use crate::store::{Event, stamp};
+use crate::table::{Wish, without_header};
 
 /// How often those who watch are told how far they are, though nothing has changed for them; and how long before the end.
 const BOOKMARKS: Duration = Duration::from_secs(60);
@@ -27,12 +31,12 @@ const LONG: u64 = 1800;
 struct Watching {
     server: Server,
     newest: watch::Receiver<i64>,
-    /// What is watched: resource, namespace or all, selected objects.
-    resource: String,
+    /// What is watched: kind, namespace or all, selected objects.
+    kind: Arc<Kind>,
     namespace: String,
     selector: Selector,
-    /// `apiVersion` and `kind`.
-    named: (String, String),
+    /// Whether each object comes as a table of one row, and whether a table with a header was sent.
+    table: Option<(Wish, bool)>,
     /// Everything up to here has been told.
     told: i64,
     bookmark_at: Option<Instant>,
@@ -47,24 +51,26 @@ pub(crate) fn watch(
 ) -> Result<impl Stream<Item = Result<Frame<Bytes>, Infallible>> + Send + use<>, Answer> {
     let kind = server.kind_of(call).ok_or_else(Answer::unknown_path)?;
     let selector = Selector::of(call).ok_or_else(|| Answer::bad_request("this selector is not served here"))?;
-    if !call.asks("sendInitialEvents").is_empty() {
-        return Err(Answer::bad_request("streaming lists are not served here"));
-    }
     let now = Instant::now();
     let seconds = call.asks("timeoutSeconds").parse().unwrap_or(LONG);
     let mut watching = Watching {
         server: server.clone(),
         newest: server.newest.subscribe(),
-        resource: kind.resource(),
+        kind: kind.clone(),
         namespace: if kind.namespaced { call.namespace.clone() } else { String::new() },
         selector,
-        named: (kind.api_version(), kind.name.clone()),
+        table: Wish::of(call).map(|wish| (wish, false)),
         told: server.revision(),
         bookmark_at: (call.asks("allowWatchBookmarks") == "true").then(|| now + BOOKMARKS),
         end: now + Duration::from_secs(seconds),
         lines: VecDeque::new(),
     };
     match call.asks("resourceVersion") {
+        _ if call.asks("sendInitialEvents") == "true" => {
+            watching.begin();
+            let end = watching.bookmark(&json!({"k8s.io/initial-events-end": "true"}));
+            watching.lines.push_back(end);
+        }
         "" | "0" => watching.begin(),
         version => match version.parse::<i64>() {
             Ok(from) => watching.resume(from),
@@ -81,10 +87,13 @@ impl Watching {
     /// Everything that is there comes as if it were new.
     fn begin(&mut self) {
         let all: Vec<Value> = self.server.look(|store| {
-            store.list(&self.resource, &self.namespace).into_iter().map(|(_, object)| Value::clone(object)).collect()
+            let stored = store.list(&self.kind.storage(), &self.namespace);
+            let shown = stored.into_iter().map(|(_, object)| self.kind.shown(object));
+            shown.filter(|object| self.selector.takes(object)).map(Cow::into_owned).collect()
         });
-        for object in all.into_iter().filter(|object| self.selector.takes(object)) {
-            self.lines.push_back(line("ADDED", &object));
+        for object in all {
+            let line = self.line("ADDED", &object);
+            self.lines.push_back(line);
         }
     }
 
@@ -127,37 +136,53 @@ impl Watching {
         }
         let now = Instant::now();
         self.bookmark_at = (now + BEFORE_END < self.end).then(|| now + BOOKMARKS);
-        let (api_version, kind) = &self.named;
-        let metadata = json!({"resourceVersion": self.told.to_string(), "creationTimestamp": null});
-        let object = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
-        self.lines.push_back(line("BOOKMARK", &object));
+        let bookmark = self.bookmark(&Value::Null);
+        self.lines.push_back(bookmark);
+    }
+
+    /// The revision up to which everything was sent.
+    fn bookmark(&self, annotations: &Value) -> Bytes {
+        let mut metadata = json!({"resourceVersion": self.told.to_string(), "creationTimestamp": null});
+        if let (Some(fields), false) = (metadata.as_object_mut(), annotations.is_null()) {
+            fields.insert("annotations".to_owned(), annotations.clone());
+        }
+        let object = json!({"kind": self.kind.name, "apiVersion": self.kind.api_version(), "metadata": metadata});
+        line("BOOKMARK", &object)
     }
 
     fn gather(&mut self) {
         for event in self.server.changes_since(self.told) {
             self.told = event.revision;
             let here = self.namespace.is_empty() || event.key.namespace == self.namespace;
-            if event.key.resource == self.resource && here {
-                self.lines.extend(self.tell(&event));
+            if event.key.resource == self.kind.storage() && here {
+                let told = self.tell(&event);
+                self.lines.extend(told);
             }
         }
     }
 
     /// A change, as it is to whoever sees only what is selected.
-    fn tell(&self, event: &Event) -> Option<Bytes> {
-        let selected = |object: &Option<std::sync::Arc<Value>>| {
-            object.clone().filter(|object| self.selector.takes(object) && !meta(object, "name").is_empty())
+    fn tell(&mut self, event: &Event) -> Option<Bytes> {
+        let selected = |object: &Option<Arc<Value>>| {
+            let shown = self.kind.shown(object.as_ref()?).into_owned();
+            Some(shown).filter(|object| self.selector.takes(object) && !meta(object, "name").is_empty())
         };
         match (selected(&event.before), selected(&event.after)) {
-            (None, Some(after)) => Some(line("ADDED", &after)),
-            (Some(_), Some(after)) => Some(line("MODIFIED", &after)),
-            (Some(before), None) => {
-                let mut last = Value::clone(&before);
+            (None, Some(after)) => Some(self.line("ADDED", &after)),
+            (Some(_), Some(after)) => Some(self.line("MODIFIED", &after)),
+            (Some(mut last), None) => {
                 stamp(&mut last, event.revision);
-                Some(line("DELETED", &last))
+                Some(self.line("DELETED", &last))
             }
             (None, None) => None,
         }
+    }
+
+    /// A change of an object, in the form that was asked for.
+    fn line(&mut self, change: &str, object: &Value) -> Bytes {
+        let Some((wish, has_header)) = &mut self.table else { return line(change, object) };
+        let table = wish.single(&self.kind, object, self.server.now());
+        line(change, &if std::mem::replace(has_header, true) { without_header(table) } else { table })
     }
 }
 

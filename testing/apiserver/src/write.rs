@@ -7,17 +7,25 @@ use kube_cel::Validator;
 use serde_json::{Value, json};
 
 use crate::answer::{Answer, about};
+use crate::apply::{Manager, apply};
 use crate::call::{Call, Verb};
 use crate::kinds::Kind;
 use crate::object::{body, generation, is_ending, is_held, keep_meta, meta, set_meta, time};
 use crate::patch::{json_patch, merge_patch};
-use crate::schema::Cause;
+use crate::schema::{Cause, Schema};
 use crate::store::{Key, Store};
+use crate::strategic::strategic_patch;
 
 /// What the server alone writes.
 const SYSTEM: [&str; 6] =
     ["uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"];
 const MODIFIED: &str = "the object has been modified; please apply your changes to the latest version and try again";
+
+/// The content types of patches; the last one is that of server-side apply.
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
 
 /// One who writes: the store, and what is needed to know whether something may be written.
 pub(crate) struct Writer<'w> {
@@ -28,13 +36,18 @@ pub(crate) struct Writer<'w> {
 
 impl Writer<'_> {
     pub(crate) fn write(&mut self, kind: &Kind, key: Key, call: &Call) -> Answer {
-        if !call.asks("dryRun").is_empty() {
-            return Answer::bad_request("dryRun is not served here");
-        }
         if call.verb == Verb::Create {
             return self.create(kind, key, call);
         }
-        let Some(before) = self.store.get(&key).cloned() else { return Answer::not_found(kind, &key.name) };
+        let is_apply = call.verb == Verb::Patch && call.content_type == APPLY;
+        let Some(before) = self.store.get(&key).cloned() else {
+            let none = json!({"metadata": {"name": key.name}});
+            return match is_apply.then(|| self.applied(kind, &none, call)) {
+                Some(Ok(object)) => self.create(kind, key, &Call { body: object.to_string().into(), ..call.clone() }),
+                Some(Err(answer)) => answer,
+                None => Answer::not_found(kind, &key.name),
+            };
+        };
         match call.verb {
             Verb::Replace => match call.json() {
                 Some(object) if kind.needs_version && meta(&object, "resourceVersion").is_empty() => {
@@ -44,7 +57,11 @@ impl Writer<'_> {
                 Some(object) => self.replace(kind, key, &before, object, call),
                 None => Answer::bad_request("the body is no JSON"),
             },
-            Verb::Patch => match patched(&before, call) {
+            Verb::Patch if is_apply => match self.applied(kind, &before, call) {
+                Ok(object) => self.replace(kind, key, &before, object, call),
+                Err(answer) => answer,
+            },
+            Verb::Patch => match patched(&before, kind.schema.is_some(), call) {
                 Ok(object) => self.replace(kind, key, &before, object, call),
                 Err(answer) => answer,
             },
@@ -52,8 +69,23 @@ impl Writer<'_> {
         }
     }
 
+    /// What server-side apply makes of an object.
+    fn applied(&self, kind: &Kind, before: &Value, call: &Call) -> Result<Value, Answer> {
+        let wanted = call
+            .json()
+            .filter(Value::is_object)
+            .ok_or_else(|| Answer::bad_request("what is applied has to be JSON here, which is what kubectl sends"))?;
+        let name = call.asks("fieldManager");
+        if name.is_empty() {
+            return Err(Answer::no_manager());
+        }
+        let schema = kind.schema.as_ref().map(Schema::text);
+        let manager = Manager { name, forces: call.asks("force") == "true", time: time(self.now), schema };
+        apply(before, &wanted, &manager).map_err(|conflicts| Answer::conflicts(&conflicts))
+    }
+
     fn create(&mut self, kind: &Kind, mut key: Key, call: &Call) -> Answer {
-        let Some(mut object) = call.json() else { return Answer::bad_request("the body is no JSON") };
+        let Some(mut object) = call.json() else { return Answer::unknown_format(&["application/json"]) };
         let namespace =
             Key { resource: "namespaces".to_owned(), namespace: String::new(), name: key.namespace.clone() };
         if kind.namespaced && self.store.get(&namespace).is_none() {
@@ -65,14 +97,16 @@ impl Writer<'_> {
             key.name = format!("{}{}", meta(&object, "generateName"), uid.get(..8).unwrap_or(""));
         }
         let unknown = kind.schema.as_ref().map(|schema| schema.complete(&mut object)).unwrap_or_default();
-        if let (Some(first), true) = (unknown.first(), is_strict(call)) {
-            return Answer::bad_request(&format!("strict decoding error: unknown field \"{first}\""));
+        if is_strict(call) && !unknown.is_empty() {
+            return strict(kind, &unknown, Verb::Create);
         }
         if let Some(fields) = object.as_object_mut().filter(|_| kind.has_status && kind.plural != "nodes") {
             fields.shift_remove("status");
         }
         keep_meta(&mut object, &Value::Null, &SYSTEM);
-        keep_meta(&mut object, &Value::Null, &["managedFields"]);
+        if call.content_type != APPLY {
+            keep_meta(&mut object, &Value::Null, &["managedFields"]);
+        }
         set_meta(&mut object, "name", json!(key.name));
         if kind.namespaced {
             set_meta(&mut object, "namespace", json!(key.namespace));
@@ -83,6 +117,7 @@ impl Writer<'_> {
             set_meta(&mut object, "generation", json!(1));
         }
         named(kind, &mut object);
+        own(kind, &mut object, &call.user);
         if let Some(refused) = self.completed(kind, &key.name, &mut object, None) {
             return refused;
         }
@@ -105,8 +140,8 @@ impl Writer<'_> {
             return Answer::invalid(kind, &key.name, &vec![wrong; count]);
         }
         let unknown = kind.schema.as_ref().map(|schema| schema.complete(&mut object)).unwrap_or_default();
-        if let (Some(first), true) = (unknown.first(), is_strict(call)) {
-            return strict(first, call.verb);
+        if is_strict(call) && !unknown.is_empty() {
+            return strict(kind, &unknown, call.verb);
         }
         let mut next = match call.subresource.as_str() {
             "status" => with_status(before, object.get("status").cloned()),
@@ -118,6 +153,9 @@ impl Writer<'_> {
             set_meta(&mut next, "generation", json!(generation(before) + 1));
         }
         named(kind, &mut next);
+        if !call.user.is_empty() {
+            own(kind, &mut next, before.pointer("/spec/owner").and_then(Value::as_str).unwrap_or_default());
+        }
         if let Some(refused) = self.completed(kind, &key.name, &mut next, Some(before)) {
             return refused;
         }
@@ -199,22 +237,28 @@ fn grace(kind: &Kind, pod: &Value, options: &Value) -> Option<i64> {
     Some(asked.unwrap_or(own)).filter(|seconds| runs && *seconds > 0)
 }
 
-fn patched(before: &Value, call: &Call) -> Result<Value, Answer> {
+fn patched(before: &Value, is_ours: bool, call: &Call) -> Result<Value, Answer> {
     let patch = call.json().ok_or_else(|| Answer::bad_request("error decoding patch: it is no JSON"))?;
     match call.content_type.as_str() {
-        "application/json-patch+json" => {
+        JSON_PATCH => {
             let operations =
                 patch.as_array().ok_or_else(|| Answer::bad_request("error decoding patch: it is no list"))?;
             json_patch(before, operations).map_err(|_| Answer::unpatched())
         }
-        "application/merge-patch+json" => {
+        MERGE_PATCH => {
             let mut object = before.clone();
             merge_patch(&mut object, &patch);
             Ok(object)
         }
-        other => {
-            let message = format!("a patch of the type `{other}` is not served here");
-            Err(Answer::failure(415, "UnsupportedMediaType", &message, Value::Null))
+        STRATEGIC_PATCH if !is_ours => {
+            let mut object = before.clone();
+            strategic_patch(&mut object, &patch);
+            Ok(object)
+        }
+        _ => {
+            let patches = [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY];
+            let accepted = patches.into_iter().filter(|form| !is_ours || *form != STRATEGIC_PATCH);
+            Err(Answer::unknown_format(&accepted.collect::<Vec<_>>()))
         }
     }
 }
@@ -223,12 +267,16 @@ fn is_strict(call: &Call) -> bool {
     call.asks("fieldValidation") == "Strict"
 }
 
-/// What is said of a field that nobody knows.
-fn strict(field: &str, verb: Verb) -> Answer {
-    let message = format!("strict decoding error: unknown field \"{field}\"");
+/// What is said of fields that the schema does not know.
+fn strict(kind: &Kind, unknown: &[String], verb: Verb) -> Answer {
+    let fields: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+    let message = format!("strict decoding error: {}", fields.join(", "));
     match verb {
         Verb::Patch => Answer::unreadable_patch(&cause("patch", &message)),
-        _ => Answer::bad_request(&message),
+        _ => {
+            let Kind { name, version, .. } = kind;
+            Answer::bad_request(&format!("{name} in version \"{version}\" cannot be handled as a {name}: {message}"))
+        }
     }
 }
 
@@ -257,5 +305,14 @@ fn named(kind: &Kind, object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
         fields.insert("kind".to_owned(), json!(kind.name));
+    }
+}
+
+/// The owner of an ad is the user who created it, as the admission policy of the chart sets it.
+fn own(kind: &Kind, object: &mut Value, owner: &str) {
+    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+    let is_ad = kind.schema.is_some() && kind.name != "Match";
+    if let (Some(spec), true, false) = (spec, is_ad, owner.is_empty()) {
+        spec.insert("owner".to_owned(), json!(owner));
     }
 }

@@ -156,6 +156,8 @@ fn tools() -> Result<Tools> {
     }
 }
 
-fn in_path(program: &str) -> Option<PathBuf> {
+/// Where a program is, if it is on PATH.
+#[must_use]
+pub fn in_path(program: &str) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
 }

@@ -2,11 +2,12 @@
 //!
 //! [`control_plane`] is the API itself: etcd, kube-apiserver and their companions as plain processes, without
 //! containers. [`cluster`] picks between that, kind and a cluster that is already there; all of them end in an
-//! [`Access`]. [`product`] puts the chart and the controller onto whatever was picked, [`tenants`]
+//! [`Access`]. [`embedded`] is a small stand-in of it for demonstrations. [`product`] puts the chart and the controller onto whatever was picked, [`tenants`]
 //! users with ordinary rights. [`real_node`] adds a kubelet with containers, [`image`] makes what runs in them.
 
 pub mod cluster;
 pub mod control_plane;
+pub mod embedded;
 pub mod image;
 pub mod polling;
 pub mod product;
@@ -16,5 +17,6 @@ pub mod tenants;
 
 pub use cluster::Cluster;
 pub use control_plane::{Access, Component, ControlPlane, Options, Release, User};
+pub use embedded::EmbeddedServer;
 pub use polling::until;
 pub use real_node::RealNode;

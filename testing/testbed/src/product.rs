@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::control_plane::processes::{Processes, Signal};
 use crate::control_plane::{Access, free_port};
+use crate::embedded::EmbeddedServer;
 use crate::polling::until;
 use crate::repository;
 
@@ -119,19 +120,39 @@ pub fn spawn_executable<'a>(
     kubeconfig: &Path,
     flags: &[&str],
 ) -> Result<Controller<'a>> {
+    spawn(access.processes(), executable, kubeconfig, chart_flags(access)?, flags)
+}
+
+/// Starts an executable of the controller on the embedded API server, and waits until it says that it is ready.
+///
+/// # Errors
+/// When it ends, or does not become ready; the error has the end of its log.
+pub fn start_on_embedded<'a>(server: &'a EmbeddedServer, executable: &Path) -> Result<Controller<'a>> {
+    let controller = spawn(server.processes(), executable, &server.controller_kubeconfig(), Vec::new(), &[])?;
+    controller.wait_until_ready()?;
+    Ok(controller)
+}
+
+fn spawn<'a>(
+    processes: &'a Processes,
+    executable: &Path,
+    kubeconfig: &Path,
+    defaults: Vec<String>,
+    flags: &[&str],
+) -> Result<Controller<'a>> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let name = format!("gangmatch-controller-{}", COUNT.fetch_add(1, Ordering::Relaxed));
     let address = format!("127.0.0.1:{}", free_port()?);
     let own = [format!("--kubeconfig={}", kubeconfig.display()), format!("--listen={address}")];
     let asked = flags.iter().map(|&flag| flag.to_owned());
-    let all = chart_flags(access)?.into_iter().chain(own).chain(asked);
+    let all = defaults.into_iter().chain(own).chain(asked);
     let mut command = vec![executable.display().to_string()];
     command.extend(last_of_each(all));
     let log_level = std::env::var("RUST_LOG").ok();
     let mut environment = vec![("POD_NAME", name.as_str()), ("POD_NAMESPACE", NAMESPACE)];
     environment.extend(log_level.iter().map(|level| ("RUST_LOG", level.as_str())));
-    access.processes().start(&name, &command, &environment)?;
-    Ok(Controller { processes: access.processes(), name, address })
+    processes.start(&name, &command, &environment)?;
+    Ok(Controller { processes, name, address })
 }
 
 /// The arguments in the chart's Deployment; none when the chart is not installed.
@@ -184,6 +205,12 @@ impl Controller<'_> {
     #[must_use]
     pub fn log_tail(&self) -> String {
         self.processes.log_tail(&self.name)
+    }
+
+    /// Whether it has not ended.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.processes.is_running(&self.name)
     }
 
     /// Waits until `/readyz` answers 200.

@@ -25,6 +25,18 @@ pub fn program(name: &str) -> Result<PathBuf> {
     build(&["--workspace", "--bin", name], name)
 }
 
+/// The programs of the demonstration: the controller, and the embedded API server. Cargo prints what it compiles.
+///
+/// # Errors
+/// When they do not compile.
+pub fn demonstration() -> Result<(PathBuf, PathBuf)> {
+    let names = ["gangmatch-controller", "embedded-apiserver"];
+    let what = ["--workspace", "--bin", names[0], "--bin", names[1]];
+    let built = build_all(&what, &names, Sound::Loud, &[])?;
+    let [controller, server] = <[PathBuf; 2]>::try_from(built).ok().context("two executables were asked for")?;
+    Ok((controller, server))
+}
+
 /// The same as it is shipped: optimised, with nothing but what its own crate asks for.
 ///
 /// # Errors
@@ -53,7 +65,7 @@ pub fn static_programs(programs: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
     let mut arguments = vec!["--locked", "--release", "--target", &target];
     arguments.extend(programs.iter().flat_map(|(package, _)| ["--package", *package]));
     let names: Vec<&str> = programs.iter().map(|(_, name)| *name).collect();
-    build_all(&arguments, &names, &[("CARGO_ENCODED_RUSTFLAGS", &flags.join("\u{1f}"))])
+    build_all(&arguments, &names, Sound::Quiet, &[("CARGO_ENCODED_RUSTFLAGS", &flags.join("\u{1f}"))])
 }
 
 /// Runs `cargo build` with these arguments and answers where the executable called `name` is.
@@ -61,11 +73,18 @@ pub fn static_programs(programs: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
 /// # Errors
 /// When it does not compile.
 pub fn build(what: &[&str], name: &str) -> Result<PathBuf> {
-    build_all(what, &[name], &[])?.pop().context("one executable was asked for")
+    build_all(what, &[name], Sound::Quiet, &[])?.pop().context("one executable was asked for")
+}
+
+/// Whether cargo says what it compiles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sound {
+    Quiet,
+    Loud,
 }
 
 /// The same for several executables, with further variables in the environment.
-fn build_all(what: &[&str], names: &[&str], environment: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
+fn build_all(what: &[&str], names: &[&str], sound: Sound, environment: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     // Under `cargo test` these are of the test's own crate. Build scripts that read them would run again each time.
@@ -73,7 +92,11 @@ fn build_all(what: &[&str], names: &[&str], environment: &[(&str, &str)]) -> Res
         command.env_remove(name);
     }
     command.envs(environment.iter().copied());
-    command.args(["build", "--quiet"]).args(what).arg("--message-format=json-render-diagnostics");
+    command
+        .arg("build")
+        .args((sound == Sound::Quiet).then_some("--quiet"))
+        .args(what)
+        .arg("--message-format=json-render-diagnostics");
     let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {
         bail!("`cargo build {}` failed", what.join(" "));

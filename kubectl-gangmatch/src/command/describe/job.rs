@@ -44,7 +44,8 @@ pub(super) fn describe(
     all.put("priority", job.spec.priority);
     let time = |time: &Option<Time>| time.as_ref().map(|time| time.0);
     all.instant("Created", "created", time(&job.metadata.creation_timestamp), now);
-    let place = waiting(&pool.objects).into_iter().find(|row| row.namespace == key.namespace && row.name == key.name);
+    let place =
+        waiting(&pool.objects, now).into_iter().find(|row| row.namespace == key.namespace && row.name == key.name);
     if let Some(row) = place {
         all.say("Position", &format!("{} in the queue", row.position));
         all.put("position", row.position);

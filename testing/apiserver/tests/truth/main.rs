@@ -1,6 +1,7 @@
 //! The same requests to this server and to the real one: what counts of the answers is the same.
 #![cfg(test)]
 
+mod kubectl;
 mod plain;
 mod script;
 
@@ -34,6 +35,7 @@ impl Asked {
             .method(step.method)
             .uri(self.plain.filled(step.path))
             .header("content-type", step.content_type())
+            .header("accept", step.accept)
             .body(Body::from(body.into_bytes()))
             .unwrap();
         let response = self.client.send(request).await.unwrap();
@@ -58,20 +60,26 @@ fn difference(step: &Step, theirs: &(u16, Value), ours: &(u16, Value)) -> Option
     (theirs != ours).then(|| format!("{}\n  real: {}\n  here: {}", step.what, said(theirs), said(ours)))
 }
 
-async fn real(plane: &ControlPlane) -> Client {
-    for kind in ["jobs", "licenses", "machines", "matches"] {
+const KINDS: [&str; 5] = ["jobs", "licenses", "machines", "machineclasses", "matches"];
+
+fn define_kinds(plane: &ControlPlane) {
+    for kind in KINDS {
         let file = repository::root().join(format!("crds/yaml/{kind}.yaml"));
         plane.apply(&std::fs::read_to_string(file).unwrap()).unwrap();
     }
     let arguments = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"];
     until("the kinds", Duration::from_secs(60), || Ok(plane.kubectl_text(&arguments, None).ok())).unwrap();
+}
+
+async fn real(plane: &ControlPlane) -> Client {
+    define_kinds(plane);
     let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
     config.default_retry = false;
     let client = Client::try_from(config).unwrap();
     // The first requests for a new kind may find that it is not served yet.
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
-    for kind in ["jobs", "licenses", "machines", "matches"] {
+    for kind in KINDS {
         let path = format!("/apis/gangmatch.dev/v1alpha1/{kind}");
         while client.request_text(http::Request::get(&path).body(Vec::new()).unwrap()).await.is_err() {
             assert!(std::time::Instant::now() < deadline, "{kind} are not served");

@@ -35,6 +35,17 @@ impl Plain {
 
     /// What counts of an answer.
     pub(crate) fn of(&mut self, step: &Step, answer: &Value) -> Value {
+        match (step.compared, answer) {
+            (Compared::Table, Value::Array(events)) => events.iter().map(|event| table(&event["object"])).collect(),
+            (Compared::Table, answer) if answer["kind"] == "Table" => table(answer),
+            (Compared::Resources, answer) => resources(answer),
+            (Compared::Documents, answer) => documents(answer),
+            (Compared::Review, answer) => json!([answer["kind"], answer["status"]["allowed"]]),
+            (_, answer) => self.of_objects(step, answer),
+        }
+    }
+
+    fn of_objects(&mut self, step: &Step, answer: &Value) -> Value {
         match answer {
             Value::Array(events) => events.iter().map(|event| self.event(event)).collect(),
             answer if answer.get("kind") == Some(&json!("Status")) => self.status(answer),
@@ -42,10 +53,10 @@ impl Plain {
             answer => {
                 let object = self.object(answer);
                 match step.compared {
-                    Compared::Whole => object,
                     Compared::Metadata => {
                         json!({"metadata": object["metadata"]["generation"], "version": object["version"]})
                     }
+                    _ => object,
                 }
             }
         }
@@ -133,6 +144,130 @@ impl Plain {
         }
         serde_json::from_str(&text).unwrap()
     }
+}
+
+/// The header, and the cells of each row; whatever is a time is left out.
+fn table(table: &Value) -> Value {
+    let columns = table["columnDefinitions"].as_array().cloned().unwrap_or_default();
+    let header: Vec<Value> =
+        columns.iter().map(|one| json!([one["name"], one["type"], one["format"], one["priority"]])).collect();
+    let is_age = |cell: &Value| {
+        cell.as_str().is_some_and(|cell| {
+            cell.ends_with('s') && cell.len() <= 4 && cell.starts_with(|first: char| first.is_ascii_digit())
+        })
+    };
+    let rows: Vec<Value> = table["rows"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|row| {
+            let cells: Vec<Value> = row["cells"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|cell| if is_age(cell) { json!("an age") } else { without_uid(cell) })
+                .collect();
+            json!([cells, row["object"]["kind"], row["object"]["metadata"]["name"]])
+        })
+        .collect();
+    json!({"header": header, "rows": rows})
+}
+
+fn without_uid(cell: &Value) -> Value {
+    let text = cell.as_str().and_then(|text| text.split_once("-uid="));
+    text.map_or_else(|| cell.clone(), |(before, _)| json!(before))
+}
+
+/// What is served here, of what the real one serves: by names, in the same form for both ways of discovery.
+fn resources(answer: &Value) -> Value {
+    const SERVED: [&str; 14] = [
+        "jobs",
+        "machines",
+        "licenses",
+        "matches",
+        "namespaces",
+        "nodes",
+        "pods",
+        "leases",
+        "selfsubjectaccessreviews",
+        "selfsubjectrulesreviews",
+        "subjectaccessreviews",
+        "selfsubjectreviews",
+        "events",
+        "machineclasses",
+    ];
+    const GROUPS: [&str; 6] =
+        ["", "batch", "coordination.k8s.io", "gangmatch.dev", "authorization.k8s.io", "authentication.k8s.io"];
+    let mut plain = Vec::new();
+    let versions = answer["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|group| GROUPS.contains(&group["metadata"]["name"].as_str().unwrap_or("")));
+    let all = versions
+        .flat_map(|group| group["versions"].as_array().unwrap())
+        .filter(|one| one["version"] != "v1alpha2" && one["version"] != "v1beta1");
+    let aggregated = all.flat_map(|version| version["resources"].as_array().unwrap());
+    for one in answer["resources"].as_array().into_iter().flatten().chain(aggregated) {
+        let name = one["name"].as_str().or(one["resource"].as_str()).unwrap_or_default();
+        // Events can only be read here.
+        if !SERVED.contains(&name.split('/').next().unwrap())
+            || name.starts_with("events")
+            || name.contains("/") && !name.ends_with("/status")
+            || name == "namespaces/status"
+        {
+            continue;
+        }
+        let mut verbs: Vec<&str> = one["verbs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        verbs.retain(|verb| *verb != "deletecollection");
+        verbs.sort_unstable();
+        let status = one["subresources"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter(|one| one["subresource"] == "status" && name != "namespaces");
+        plain.push(json!([
+            name,
+            one["singularName"],
+            one["singularResource"],
+            one["namespaced"],
+            one["scope"],
+            one["kind"],
+            one["responseKind"]["kind"],
+            one["shortNames"],
+            one["categories"],
+            verbs,
+            status.count()
+        ]));
+    }
+    plain.sort_by_key(Value::to_string);
+    json!(plain)
+}
+
+/// Of the list of documents whether it has ours; of a document what kubectl reads.
+fn documents(answer: &Value) -> Value {
+    let group = "apis/gangmatch.dev/v1alpha1";
+    if let Some(place) = answer["paths"].get(group) {
+        return json!(place["serverRelativeURL"].as_str().and_then(|url| url.split('?').next()));
+    }
+    let operations: BTreeMap<&String, Value> = answer["paths"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(path, _)| path.contains("/namespaces/{namespace}/") && !path.ends_with("/status"))
+        .map(|(path, item)| {
+            let of = |method: &str| &item[method]["x-kubernetes-group-version-kind"];
+            let validates = item["patch"]["parameters"]
+                .as_array()
+                .is_some_and(|all| all.iter().any(|one| one["name"] == "fieldValidation"));
+            (path, json!([of("get"), of("post"), of("patch"), of("delete"), validates]))
+        })
+        .collect();
+    json!([
+        operations,
+        sorted(&answer["components"]["schemas"]["dev.gangmatch.v1alpha1.Job"]),
+        sorted(&answer["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"])
+    ])
 }
 
 fn sorted(value: &Value) -> Value {

@@ -7,6 +7,14 @@ pub(crate) enum Compared {
     Whole,
     /// Generation, and whether there is a new version: of Kubernetes' own kinds, whose defaults are left out here.
     Metadata,
+    /// The header of a table and its cells but for the age, which is in the last column that is not wide.
+    Table,
+    /// Of the resources of a group those that are served here, in either form of discovery.
+    Resources,
+    /// How kubectl finds a document and what it reads there: operations by path, and one schema.
+    Documents,
+    /// What is said of the user.
+    Review,
 }
 
 /// One request.
@@ -17,10 +25,19 @@ pub(crate) struct Step {
     pub(crate) path: &'static str,
     pub(crate) body: &'static str,
     pub(crate) compared: Compared,
+    /// The content type of the body; empty for JSON, and for the patch that it looks like.
+    pub(crate) sent_as: &'static str,
+    pub(crate) accept: &'static str,
 }
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 impl Step {
     pub(crate) fn content_type(&self) -> &'static str {
+        if !self.sent_as.is_empty() {
+            return self.sent_as;
+        }
         match (self.method, self.body.starts_with('[')) {
             ("PATCH", true) => "application/json-patch+json",
             ("PATCH", false) => "application/merge-patch+json",
@@ -30,11 +47,26 @@ impl Step {
 }
 
 const fn ask(what: &'static str, method: &'static str, path: &'static str, body: &'static str) -> Step {
-    Step { what, method, path, body, compared: Compared::Whole }
+    Step { what, method, path, body, compared: Compared::Whole, sent_as: "", accept: "application/json" }
+}
+
+/// A read, of which this is compared.
+const fn look(what: &'static str, path: &'static str, accept: &'static str, compared: Compared) -> Step {
+    Step { compared, accept, ..ask(what, "GET", path, "") }
+}
+
+/// A server-side apply.
+const fn apply(what: &'static str, path: &'static str, body: &'static str) -> Step {
+    Step { sent_as: "application/apply-patch+yaml", ..ask(what, "PATCH", path, body) }
+}
+
+/// A strategic merge patch.
+const fn merge(what: &'static str, path: &'static str, body: &'static str) -> Step {
+    Step { sent_as: "application/strategic-merge-patch+json", ..outline(what, "PATCH", path, body) }
 }
 
 const fn outline(what: &'static str, method: &'static str, path: &'static str, body: &'static str) -> Step {
-    Step { what, method, path, body, compared: Compared::Metadata }
+    Step { compared: Compared::Metadata, ..ask(what, method, path, body) }
 }
 
 macro_rules! at {
@@ -311,6 +343,84 @@ pub(crate) const STEPS: &[Step] = &[
     ask("by another label", "GET", at!("licenses?labelSelector=x%3D2"), ""),
     ask("by the presence of a label", "GET", at!("licenses?labelSelector=y"), ""),
     ask("by name", "GET", at!("licenses?fieldSelector=metadata.name%3Dk"), ""),
+    // what kubectl asks for
+    look("a table", at!("licenses"), TABLE, Compared::Table),
+    look("a table of one object", at!("jobs/j"), TABLE, Compared::Table),
+    look("a table of matches", at!("matches"), TABLE, Compared::Table),
+    look("a table of what is not there", at!("jobs/none"), TABLE, Compared::Whole),
+    look("a table of namespaces", "/api/v1/namespaces?fieldSelector=metadata.name%3Dtruth", TABLE, Compared::Table),
+    look("a table of leases", "/apis/coordination.k8s.io/v1/namespaces/truth/leases", TABLE, Compared::Table),
+    look("a table of batch Jobs", "/apis/batch/v1/namespaces/truth/jobs", TABLE, Compared::Table),
+    look("a table of pods", "/api/v1/namespaces/truth/pods", TABLE, Compared::Table),
+    look("a table of nodes", "/api/v1/nodes", TABLE, Compared::Table),
+    look(
+        "a table with every change",
+        at!("licenses?watch=true&timeoutSeconds=1&resourceVersion={version:Namespace/truth}"),
+        TABLE,
+        Compared::Table,
+    ),
+    look("our group", "/apis/gangmatch.dev/v1alpha1", "application/json", Compared::Resources),
+    look("the core group", "/api/v1", "application/json", Compared::Resources),
+    look("the group of batch Jobs", "/apis/batch/v1", "application/json", Compared::Resources),
+    look("the group of reviews", "/apis/authorization.k8s.io/v1", "application/json", Compared::Resources),
+    look("all groups, aggregated", "/apis", AGGREGATED, Compared::Resources),
+    look("the core group, aggregated", "/api", AGGREGATED, Compared::Resources),
+    look("where the documents are", "/openapi/v3", "application/json", Compared::Documents),
+    look(
+        "the document of our group",
+        "/openapi/v3/apis/gangmatch.dev/v1alpha1",
+        "application/json",
+        Compared::Documents,
+    ),
+    Step {
+        compared: Compared::Review,
+        ..ask(
+            "who am I",
+            "POST",
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews",
+            r#"{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}"#,
+        )
+    },
+    Step {
+        compared: Compared::Review,
+        ..ask(
+            "may I",
+            "POST",
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}"#,
+        )
+    },
+    ask("a dry run", "POST", at!("licenses?dryRun=All"), license!("dry", r#"{"capacity":{"seats":1}}"#)),
+    ask("what a dry run has left", "GET", at!("licenses/dry"), ""),
+    apply(
+        "applied, and created",
+        at!("licenses/s?fieldManager=one"),
+        license!("s", r#"{"rank":"1","ports":[{"label":"p","rank":"2"}],"allowedNamespaces":{"from":"All"}}"#),
+    ),
+    apply(
+        "applied again",
+        at!("licenses/s?fieldManager=one"),
+        license!("s", r#"{"rank":"1","ports":[{"label":"p","rank":"2"}],"allowedNamespaces":{"from":"All"}}"#),
+    ),
+    apply(
+        "applied by another",
+        at!("licenses/s?fieldManager=two"),
+        license!("s", r#"{"rank":"1","ports":[{"label":"q"}]}"#),
+    ),
+    apply("a conflict", at!("licenses/s?fieldManager=two"), license!("s", r#"{"rank":"2","ports":[{"label":"q"}]}"#)),
+    apply(
+        "a conflict that is won",
+        at!("licenses/s?fieldManager=two&force=true"),
+        license!("s", r#"{"rank":"2","ports":[{"label":"q"}]}"#),
+    ),
+    apply("less applied", at!("licenses/s?fieldManager=one"), license!("s", r#"{"ports":[{"label":"p"}]}"#)),
+    apply("applied by no one", at!("licenses/s"), license!("s", "{}")),
+    Step { compared: Compared::Whole, ..merge("a strategic merge of our kind", at!("licenses/s"), "{}") },
+    merge(
+        "a strategic merge",
+        "/apis/batch/v1/namespaces/truth/jobs/b",
+        r#"{"metadata":{"labels":{"a":"b"}},"spec":{"suspend":true}}"#,
+    ),
     // ends
     ask("delete another", "DELETE", at!("licenses/k"), r#"{"preconditions":{"uid":"other"}}"#),
     ask(

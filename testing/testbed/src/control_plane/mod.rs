@@ -7,8 +7,8 @@
 mod access;
 pub mod binaries;
 mod components;
-mod kubeconfig;
-mod pki;
+pub(crate) mod kubeconfig;
+pub(crate) mod pki;
 mod plane;
 mod ports;
 pub mod processes;

@@ -1,4 +1,4 @@
-//! Turns the pinned versions of two `go.mod` files into the `go build` invocations that make all executables.
+//! Turns the pinned versions of the `go.mod` files into the `go build` invocations that make all executables.
 
 use anyhow::{Context, Result};
 
@@ -91,6 +91,12 @@ fn kubernetes_flags(go_mod: &str) -> Result<String> {
 pub(crate) fn helm(go_mod: &str) -> Result<Build> {
     let flags = format!("-s -w -X helm.sh/helm/v4/internal/version.version={}", version(go_mod, "helm.sh/helm/v4")?);
     Ok(Build { module: "helm", arguments: arguments(flags), packages: &["helm.sh/helm/v4/cmd/helm"] })
+}
+
+/// promtool, which checks and tests the rules of Prometheus.
+pub(crate) fn promtool() -> Build {
+    let packages = &["github.com/prometheus/prometheus/cmd/promtool"];
+    Build { module: "promtool", arguments: arguments("-s -w".to_owned()), packages }
 }
 
 /// `grpcnotrace` is what upstream releases with: it lets the linker drop a fifth.

@@ -1,0 +1,198 @@
+//! What accounts hold and have used, folded from the claims that are known. Pure: it is told the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kube::ResourceExt;
+use policy::{Amount, Claim, Usage, charge};
+use pool::{
+    AccountUsage, AllUsage, Changes, ObjectKey, Objects, StoredUsage, Submitting, account_usage, charged_claim,
+};
+
+/// The accounts of this term.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    tallies: BTreeMap<String, AccountUsage>,
+    /// The account of each claim that is held, by the uid of its Match.
+    account_of: BTreeMap<String, String>,
+    /// The uids of Matches whose claims have ended, and are charged no more.
+    ended: BTreeSet<String>,
+    /// The uids of Matches by their keys, to know which one was deleted.
+    uids: BTreeMap<ObjectKey, String>,
+    /// Matches that have ended, and of which some offer still has the entry.
+    ending: BTreeSet<ObjectKey>,
+    /// In seconds; 0: nothing is known yet.
+    half_life: i64,
+    /// The newest stored time: the time of accounts does not go back behind it.
+    newest: i64,
+}
+
+impl Ledger {
+    /// Takes in what has changed. The accounts that hold something else than before, or have to be looked at for another reason.
+    pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects, now: i64) -> BTreeSet<String> {
+        let Some(known) = &objects.pool_policy else {
+            *self = Ledger::default();
+            return BTreeSet::new();
+        };
+        if self.half_life == 0 {
+            self.take_over(objects, now);
+            return self.tallies.keys().chain(objects.accounts.keys()).cloned().collect();
+        }
+        let now = self.time(now);
+        if self.half_life != known.terms.half_life {
+            self.half_life = known.terms.half_life;
+            for tally in self.tallies.values_mut() {
+                tally.usage.hold(now, tally.usage.held());
+                tally.usage = tally.usage.with_half_life(self.half_life);
+            }
+        }
+        let mut touched = changes.accounts.clone();
+        for name in &changes.accounts {
+            self.note_account(name, objects, now);
+        }
+        if changes.policy {
+            touched.extend(objects.accounts.keys().cloned());
+            self.uids
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+                .iter()
+                .for_each(|key| self.note_match(key, objects, now, &mut touched));
+        }
+        let offers_changed = changes.offers().next().is_some();
+        let ending = if offers_changed { std::mem::take(&mut self.ending) } else { BTreeSet::new() };
+        for key in changes.matches.iter().chain(&ending) {
+            self.note_match(key, objects, now, &mut touched);
+        }
+        touched
+    }
+
+    /// The usage of all accounts at a time, in micros.
+    pub(crate) fn usage(&self, now: i64) -> BTreeMap<String, Amount> {
+        let now = self.time(now);
+        self.tallies.iter().map(|(name, tally)| (name.clone(), tally.usage.at(now))).collect()
+    }
+
+    /// The time of accounts: the own one, but not before the newest that was stored.
+    pub(crate) fn time(&self, now: i64) -> i64 {
+        now.max(self.newest)
+    }
+
+    /// By how many seconds the own time is behind.
+    pub(crate) fn lag(&self, now: i64) -> i64 {
+        self.newest.saturating_sub(now).max(0)
+    }
+
+    /// The half-life, in seconds.
+    pub(crate) fn half_life(&self) -> i64 {
+        self.half_life
+    }
+
+    /// The accounts, by name.
+    pub(crate) fn tallies(&self) -> &BTreeMap<String, AccountUsage> {
+        &self.tallies
+    }
+
+    /// An account is being written with this time.
+    pub(crate) fn is_written(&mut self, name: &str, at: i64) {
+        if let Some(tally) = self.tallies.get_mut(name) {
+            tally.stored_at = Some(at);
+        }
+    }
+
+    /// Begins a term with what is stored and the claims that are known.
+    fn take_over(&mut self, objects: &Objects, now: i64) {
+        let AllUsage { accounts, ended, ending, time } = account_usage(objects, now);
+        let claims =
+            accounts.iter().flat_map(|(name, own)| own.claims.keys().map(move |uid| (uid.clone(), name.clone())));
+        let uids = objects.matches.iter().map(|(key, found)| (key.clone(), found.uid().unwrap_or_default()));
+        let half_life = objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
+        let newest = if time > now { time } else { 0 };
+        *self = Ledger {
+            account_of: claims.collect(),
+            uids: uids.collect(),
+            ended,
+            ending,
+            half_life,
+            newest,
+            tallies: accounts,
+        };
+    }
+
+    /// An Account was seen, or is gone.
+    fn note_account(&mut self, name: &str, objects: &Objects, now: i64) {
+        let Some(account) = objects.accounts.get(name) else {
+            // What it has used is forgotten. What it holds is charged to the next account of its submitter.
+            if let Some(tally) = self.tallies.get_mut(name) {
+                tally.usage = Usage::stored(0, now, tally.usage.held()).with_half_life(self.half_life);
+                tally.stored_at = None;
+            }
+            return;
+        };
+        let Some(stored) = StoredUsage::of(account) else { return };
+        if self.tallies.get(name).is_some_and(|tally| tally.stored_at == Some(stored.at)) {
+            return;
+        }
+        // Another leader has written it, or a write of this one has come to nothing: what is stored counts, and the Matches.
+        let AllUsage { mut accounts, time, .. } = account_usage(objects, now);
+        self.newest = self.newest.max(if time > now { time } else { 0 });
+        if let Some(known) = accounts.remove(name) {
+            let tally = self.tallies.entry(name.to_owned()).or_default();
+            (tally.usage, tally.stored_at) = (known.usage, known.stored_at);
+            tally.usage.hold(time, charge(tally.claims.values()));
+        }
+    }
+
+    /// A Match was seen, or is gone.
+    fn note_match(&mut self, key: &ObjectKey, objects: &Objects, now: i64, touched: &mut BTreeSet<String>) {
+        let found = objects.matches.get(key);
+        let uid = found.and_then(|found| found.uid());
+        if self.uids.get(key) != uid.as_ref()
+            && let Some(gone) = self.uids.remove(key)
+        {
+            self.ended.remove(&gone);
+            self.end(&gone, now, touched);
+        }
+        let (Some(found), Some(uid), Some(known)) = (found, uid, &objects.pool_policy) else { return };
+        self.uids.insert(key.clone(), uid.clone());
+        let submitting = Submitting::of(objects, &known.terms);
+        let Some((account, claim)) = charged_claim(found, objects, &submitting, &known.terms) else { return };
+        if found.decision().is_terminal() && claim.to.is_none() {
+            self.ending.insert(key.clone());
+        }
+        if self.ended.contains(&uid) {
+            return;
+        }
+        let (is_same, to) = (self.account_of.get(&uid) == Some(&account), claim.to);
+        if !is_same {
+            // It was charged to another account, or to none.
+            let since = if self.end(&uid, now, touched) { now } else { claim.from };
+            self.begin(&account, &uid, Claim { to: None, ..claim }, since);
+            touched.insert(account);
+        }
+        if let Some(to) = to {
+            self.end(&uid, to, touched);
+            self.ended.insert(uid);
+        }
+    }
+
+    fn begin(&mut self, account: &str, uid: &str, claim: Claim, since: i64) {
+        let half_life = self.half_life;
+        let fresh =
+            || AccountUsage { usage: Usage::stored(0, since, 0).with_half_life(half_life), ..AccountUsage::default() };
+        let tally = self.tallies.entry(account.to_owned()).or_insert_with(fresh);
+        tally.claims.insert(uid.to_owned(), claim);
+        tally.usage.hold(since, charge(tally.claims.values()));
+        self.account_of.insert(uid.to_owned(), account.to_owned());
+    }
+
+    /// A claim is charged no longer. Says whether it was.
+    fn end(&mut self, uid: &str, at: i64, touched: &mut BTreeSet<String>) -> bool {
+        let Some(account) = self.account_of.remove(uid) else { return false };
+        if let Some(tally) = self.tallies.get_mut(&account) {
+            tally.claims.remove(uid);
+            tally.usage.hold(at, charge(tally.claims.values()));
+        }
+        touched.insert(account);
+        true
+    }
+}

@@ -1,0 +1,253 @@
+//! Accounts: what they hold and have used, folded in memory, and stored so that a new leader goes on from there. Idle and steady load
+//! write nothing.
+
+mod ledger;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::ad::Rejected;
+use crds::{Account, PoolPolicy};
+use futures::StreamExt;
+use matchmaker::{Policy, Snapshot};
+use pool::{
+    AssumedGang, Changes, ObjectKey, Objects, PolicyBuilder, StoredUsage, Submitting, account_problems, charged_claim,
+};
+use tokio::task::JoinHandle;
+
+use crate::accounts::ledger::Ledger;
+use crate::accounts::plan::{AccountChange, Pace, change_of, policy_status};
+use crate::context::Context;
+use crate::cycle::backoff::{Backoff, Pause};
+use crate::metrics::level;
+use crate::write::answer::Answer;
+use crate::write::patch::Ops;
+use crate::write::requests::ObjectPatch;
+
+/// An account is stored at most so often.
+const APART_MS: u64 = 60_000;
+/// The most writes under way at once.
+const WRITES_MAX: usize = 4;
+/// How long nothing is written after something could not be.
+const RESTS: Backoff = Backoff::new(1_000, 60_000);
+
+/// Keeps the accounts of a term.
+#[derive(Debug, Default)]
+pub(crate) struct Accounting {
+    ledger: Ledger,
+    policies: PolicyBuilder,
+    /// Accounts that are not stored as they are, and since when, on the monotonic clock.
+    due: BTreeMap<String, u64>,
+    /// When accounts were written last.
+    written_ms: BTreeMap<String, u64>,
+    /// Why accounts count otherwise than they say.
+    problems: BTreeMap<String, Rejected>,
+    /// Ended Matches that are kept until their accounts are stored later than at this time: by key, with uid and account.
+    unpruned: BTreeMap<ObjectKey, (String, String, i64)>,
+    pace: Pace,
+    /// Writes under way; they answer with why some were not taken.
+    running: Option<JoinHandle<Vec<String>>>,
+    /// Until when nothing is written, since some were not taken.
+    pause: Pause,
+}
+
+impl Accounting {
+    /// Takes in what has changed.
+    pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects, context: &Context) {
+        let (now, now_ms) = (context.clock.now().as_second(), context.now_ms());
+        let touched = self.ledger.note(changes, objects, now);
+        let Some(known) = &objects.pool_policy else {
+            if !self.due.is_empty() || !self.unpruned.is_empty() {
+                (self.due, self.problems) = (BTreeMap::new(), BTreeMap::new());
+            }
+            return;
+        };
+        if changes.policy {
+            self.problems = account_problems(objects, &known.terms);
+        }
+        for name in touched {
+            self.judge(name, objects, (now, now_ms));
+        }
+    }
+
+    /// Whether an account is to be written.
+    fn judge(&mut self, name: String, objects: &Objects, (now, now_ms): (i64, u64)) {
+        let asked = self.unpruned.values().any(|(_, account, _)| *account == name);
+        match change_of(&name, objects, &self.ledger, self.problems.get(&name), asked, now) {
+            Some(_) => drop(self.due.entry(name).or_insert(now_ms)),
+            None => drop(self.due.remove(&name)),
+        }
+    }
+
+    /// The accounts of a cycle; none without a PoolPolicy.
+    pub(crate) fn policy(
+        &mut self,
+        objects: &Objects,
+        snapshot: &Snapshot,
+        assumed: &[AssumedGang],
+        now: i64,
+    ) -> Option<Policy> {
+        objects.pool_policy.as_ref()?;
+        self.policies.build(objects, snapshot, assumed, &self.ledger.usage(now))
+    }
+
+    /// Of ended Matches that are not kept any longer, those that can be deleted now: what they say of accounts is stored.
+    pub(crate) fn prunable(
+        &mut self,
+        outlived: Vec<(ObjectKey, String)>,
+        objects: &Objects,
+        context: &Context,
+    ) -> Vec<(ObjectKey, String)> {
+        let Some(known) = &objects.pool_policy else {
+            let kept = std::mem::take(&mut self.unpruned).into_iter().map(|(key, (uid, ..))| (key, uid));
+            return kept.chain(outlived).collect();
+        };
+        let (now, now_ms) = (self.ledger.time(context.clock.now().as_second()), context.now_ms());
+        let mut free = Vec::new();
+        let submitting = (!outlived.is_empty()).then(|| Submitting::of(objects, &known.terms));
+        for (key, uid) in outlived {
+            let found = objects.matches.get(&key);
+            let charged = found.and_then(|found| charged_claim(found, objects, submitting.as_ref()?, &known.terms));
+            match charged {
+                Some((account, _)) if !self.unpruned.contains_key(&key) => {
+                    self.unpruned.insert(key, (uid, account.clone(), now));
+                    self.judge(account, objects, (now, now_ms));
+                }
+                Some(_) => {}
+                None => free.push((key, uid)),
+            }
+        }
+        let ledger = &self.ledger;
+        let is_stored = |account: &String, since: i64| match objects.accounts.get(account) {
+            Some(object) => StoredUsage::of(object).is_some_and(|stored| stored.at > since),
+            None => !ledger.tallies().contains_key(account),
+        };
+        self.unpruned.retain(|key, (uid, account, since)| {
+            let waits = !is_stored(account, *since);
+            if !waits {
+                free.push((key.clone(), uid.clone()));
+            }
+            waits
+        });
+        free
+    }
+
+    /// Begins to write what is due. When there is more to do, if nothing else happens.
+    pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects) -> Option<u64> {
+        let known = objects.pool_policy.as_ref()?;
+        if self.running.is_some() {
+            return None;
+        }
+        let (now, now_ms) = (context.clock.now(), context.now_ms());
+        self.count(objects, context, now.as_second());
+        if self.pause.lasts(now_ms) {
+            return Some(self.pause.until_ms());
+        }
+        let said = policy_status(known, now);
+        let (changes, next_ms) = self.changes(objects, now.as_second(), now_ms);
+        if !changes.is_empty() || said.is_some() {
+            self.running = Some(tokio::spawn(write_all(context.clone(), changes, said)));
+        }
+        next_ms
+    }
+
+    /// What is written now, those that are due for longest first; and when others may be.
+    fn changes(&mut self, objects: &Objects, now: i64, now_ms: u64) -> (Vec<AccountChange>, Option<u64>) {
+        let mut names: Vec<(u64, String)> = self.due.iter().map(|(name, since)| (*since, name.clone())).collect();
+        names.sort();
+        let (mut changes, mut next_ms) = (Vec::new(), None);
+        for (_, name) in names {
+            let may_ms =
+                self.written_ms.get(&name).map_or(0, |at| at.saturating_add(APART_MS)).max(self.pace.next_ms());
+            if may_ms > now_ms {
+                next_ms = Some(next_ms.map_or(may_ms, |next: u64| next.min(may_ms)));
+                continue;
+            }
+            let asked = self.unpruned.values().any(|(_, account, _)| *account == name);
+            let change = change_of(&name, objects, &self.ledger, self.problems.get(&name), asked, now);
+            let Some(change) = change else {
+                self.due.remove(&name);
+                continue;
+            };
+            if let AccountChange::Store { at, .. } = &change {
+                at.iter().for_each(|at| self.ledger.is_written(&name, *at));
+                self.written_ms.insert(name, now_ms);
+            }
+            self.pace.take(now_ms);
+            changes.push(change);
+        }
+        (changes, next_ms)
+    }
+
+    /// Sets the metrics of accounts.
+    fn count(&self, objects: &Objects, context: &Context, now: i64) {
+        let metrics = &context.metrics.accounts;
+        metrics.accounts.set(level(objects.accounts.len()));
+        metrics.lag_seconds.set(self.ledger.lag(now));
+        let micros: i128 = self.ledger.tallies().values().map(|tally| tally.usage.held()).sum();
+        metrics.charge_held.set(i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX));
+    }
+
+    /// Waits until what was begun is written; for ever, if nothing was.
+    pub(crate) async fn written(&mut self, context: &Context) {
+        let Some(running) = &mut self.running else { return std::future::pending().await };
+        let lost = running.await.unwrap_or_default();
+        self.running = None;
+        let Some(first) = lost.first() else {
+            self.pause = Pause::default();
+            return;
+        };
+        tracing::warn!(writes = lost.len(), first, "accounts could not be written; retrying");
+        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), context.now_ms());
+    }
+}
+
+/// Makes the writes. Returns why some were not made.
+async fn write_all(context: Arc<Context>, changes: Vec<AccountChange>, said: Option<Ops>) -> Vec<String> {
+    let writes = changes.into_iter().map(|change| write(&context, change));
+    let mut lost_writes: Vec<String> =
+        futures::stream::iter(writes).buffer_unordered(WRITES_MAX).filter_map(std::future::ready).collect().await;
+    if let Some(ops) = said {
+        let (key, patch) = (ObjectKey::new("", crds::POOL_POLICY), ObjectPatch::Json(ops.build()));
+        let answer = context.cluster.patch_status::<PoolPolicy>(&key, &patch).await;
+        lost_writes.extend(lost(
+            &context,
+            answer.map(|policy| {
+                context.cache.update_if_new(|all| all.apply_pool_policy(policy));
+            }),
+        ));
+    }
+    lost_writes
+}
+
+/// Makes one write. Returns why it failed, if it did; of an account that has changed, the change comes by watch.
+async fn write(context: &Context, change: AccountChange) -> Option<String> {
+    let keep = |account| context.cache.update_if_new(|all| all.apply_account(account));
+    match change {
+        AccountChange::Create(accounts) => {
+            for account in accounts {
+                let failed = lost(context, context.cluster.create(&account).await.map(keep));
+                if failed.is_some() {
+                    return failed;
+                }
+            }
+            None
+        }
+        AccountChange::Store { name, ops, .. } => {
+            let (key, patch) = (ObjectKey::new("", &name), ObjectPatch::Json(ops.build()));
+            lost(context, context.cluster.patch_status::<Account>(&key, &patch).await.map(keep))
+        }
+    }
+}
+
+fn lost(context: &Context, answer: Answer<()>) -> Option<String> {
+    context.metrics.accounts.wrote(answer.label());
+    match answer {
+        Answer::Denied(refused) if !refused.message.is_empty() => Some(refused.message),
+        Answer::Unknown(unknown) => Some(unknown.to_string()),
+        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => None,
+    }
+}

@@ -1,0 +1,137 @@
+//! What is to be written of an account, and how often. Pure.
+
+use std::collections::BTreeMap;
+
+use crds::ad::Rejected;
+use crds::conditions::{self, Finding, Holds, reasons, types};
+use crds::{
+    Account, AccountSpec, AccountStatus, LABEL_MADE_BY, MADE_BY_CONTROLLER, PoolPolicyStatus, Submitter, charge_text,
+};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use pool::{KnownPolicy, Objects, StoredUsage, Submitting};
+
+use crate::accounts::ledger::Ledger;
+use crate::write::patch::Ops;
+
+/// The largest charge that a status can have, in micros.
+const MICROS_MAX: i128 = 9_999_999_999_999_999_999;
+
+/// One write.
+#[derive(Debug)]
+pub(crate) enum AccountChange {
+    /// It is not there; the account above it comes first, if that is not there either.
+    Create(Vec<Account>),
+    /// Its status is not what it should be; `at` is its new time, if that is another.
+    Store { name: String, at: Option<i64>, ops: Ops },
+}
+
+/// What is to be written of an account now; nothing if it is stored as it is. `asked`: its usage is to be stored in any case.
+pub(crate) fn change_of(
+    name: &str,
+    objects: &Objects,
+    ledger: &Ledger,
+    problem: Option<&Rejected>,
+    asked: bool,
+    now: i64,
+) -> Option<AccountChange> {
+    let now = ledger.time(now);
+    let tally = ledger.tallies().get(name);
+    let Some(account) = objects.accounts.get(name) else {
+        let tally = tally?;
+        if tally.usage.held() == 0 && tally.usage.at(now) == 0 {
+            return None;
+        }
+        return made(name, objects).map(AccountChange::Create);
+    };
+    let from = account.status.clone().unwrap_or_default();
+    let mut to = AccountStatus { observed_generation: account.metadata.generation, ..from.clone() };
+    let (holds, reason, message) = match problem {
+        None => (Holds::True, reasons::ACCEPTED, String::new()),
+        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
+    };
+    let time = Timestamp::from_second(now).unwrap_or_default();
+    let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
+    conditions::set(&mut to.conditions, finding, account.metadata.generation, Time(time));
+    let stored = StoredUsage::of(account);
+    let differs =
+        |stored: &StoredUsage, held: i128| stored.held != held.min(MICROS_MAX) || asked || !stored.is_credible(now);
+    let mut at = None;
+    if let Some(tally) = tally
+        && stored.as_ref().map_or(tally.usage.held() > 0 || asked, |stored| differs(stored, tally.usage.held()))
+    {
+        to.usage = Some(charge_text(tally.usage.at(now).min(MICROS_MAX)));
+        to.charge = Some(charge_text(tally.usage.held().min(MICROS_MAX)));
+        to.usage_time = Some(Time(time));
+        to.half_life_seconds = Some(ledger.half_life());
+        at = Some(now);
+    }
+    let version = account.resource_version().unwrap_or_default();
+    let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
+    ops.writes().then(|| AccountChange::Store { name: name.to_owned(), at, ops })
+}
+
+/// The account of this name as it is created for the submitter of some claim, with the one above it if that is missing.
+fn made(name: &str, objects: &Objects) -> Option<Vec<Account>> {
+    let terms = &objects.pool_policy.as_ref()?.terms;
+    let submitting = Submitting::of(objects, terms);
+    let of = |submitter: &Submitter| {
+        let above = submitting.parent(submitter);
+        let spec = AccountSpec {
+            submitter: Some(submitter.clone()),
+            parent: above.as_ref().map(|above| submitting.account(above)),
+            ..AccountSpec::default()
+        };
+        let mut account = Account::new(&submitting.account(submitter), spec);
+        account.metadata.labels = Some(BTreeMap::from([(LABEL_MADE_BY.to_owned(), MADE_BY_CONTROLLER.to_owned())]));
+        (account, above)
+    };
+    let mut submitters = objects.matches.values().map(|found| submitting.of_match(found, objects));
+    let submitter = submitters.find_map(|(account, submitter)| (account == name).then_some(submitter))?;
+    let (account, above) = of(&submitter);
+    let above = above.map(|above| of(&above).0).filter(|above| !objects.accounts.contains_key(&above.name_any()));
+    Some(above.into_iter().chain([account]).collect())
+}
+
+/// What is to be said of the PoolPolicy; nothing, if it is said already.
+pub(crate) fn policy_status(known: &KnownPolicy, now: Timestamp) -> Option<Ops> {
+    let policy = &known.object;
+    let from = policy.status.clone().unwrap_or_default();
+    let generation = policy.metadata.generation;
+    let mut to = PoolPolicyStatus { observed_generation: generation, conditions: from.conditions.clone() };
+    let (holds, reason, message) = match &known.problem {
+        None => (Holds::True, reasons::ACCEPTED, String::new()),
+        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
+    };
+    conditions::set(
+        &mut to.conditions,
+        Finding { type_: types::ACCEPTED, holds, reason, message },
+        generation,
+        Time(now),
+    );
+    let version = policy.resource_version().unwrap_or_default();
+    let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
+    ops.writes().then_some(ops)
+}
+
+/// How fast accounts are written, all together: 20 at once, then 2 a second (the generic cell rate algorithm).
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    used_until_ms: u64,
+}
+
+impl Pace {
+    const APART_MS: u64 = 500;
+    const BURST: u64 = 20;
+
+    /// When the next one may be written.
+    pub(crate) fn next_ms(&self) -> u64 {
+        self.used_until_ms.saturating_sub((Pace::BURST - 1) * Pace::APART_MS)
+    }
+
+    /// One is written.
+    pub(crate) fn take(&mut self, now_ms: u64) {
+        self.used_until_ms = self.used_until_ms.max(now_ms).saturating_add(Pace::APART_MS);
+    }
+}

@@ -1,0 +1,117 @@
+//! The fold in memory against what a new leader reconstructs, and how fast accounts are written.
+
+use crds::{Account, Match, PoolPolicy};
+use pool::{Objects, account_usage};
+use sampling::Random;
+use serde_json::{Value, json};
+
+use super::ledger::Ledger;
+use super::plan::Pace;
+
+const BEGIN: i64 = 1_795_269_600;
+
+fn object<T: serde::de::DeserializeOwned>(value: Value) -> T {
+    serde_json::from_value(value).unwrap()
+}
+
+fn time(at: i64) -> String {
+    jiff::Timestamp::from_second(BEGIN + at).unwrap().to_string()
+}
+
+fn pool(half_life: i64) -> Objects {
+    let mut objects = Objects::default();
+    let policy: PoolPolicy = object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy",
+        "metadata": {"name": "pool"}, "spec": {"halfLifeSeconds": half_life}}));
+    objects.apply_pool_policy(policy);
+    objects
+}
+
+/// A Match of a tenant that costs so many charges, from a time to another one.
+fn claim(number: u64, tenant: &str, charge: u64, (from, to): (i64, Option<i64>)) -> Match {
+    let member = |id: u64, kind: &str| {
+        json!({"id": id, "kind": kind, "namespace": tenant, "name": format!("{kind}{number}"), "uid": format!("{kind}-{number}"),
+            "generation": 1})
+    };
+    let mut offer = member(1, "Machine");
+    offer["parent"] = json!(0);
+    offer["allocation"] = json!({"slots": 1});
+    offer["charge"] = json!(format!("{charge}.000000"));
+    let decision = if to.is_some() { "Released" } else { "Committed" };
+    let mut status = json!({"decision": decision, "committedAt": time(from)});
+    if let Some(to) = to {
+        status["releasedAt"] = json!(time(to));
+    }
+    object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Match",
+        "metadata": {"name": format!("m{number}"), "namespace": tenant, "uid": format!("uid-{number}")},
+        "spec": {"attempt": 1, "cycle": {"id": "1", "time": time(0), "seed": 1}, "epoch": 0, "reserveTimeoutSeconds": 30,
+            "summary": "", "rank": "0", "account": format!("ns-{tenant}"), "members": [member(0, "Job"), offer]},
+        "status": status}))
+}
+
+/// Claims begin and end; the ledger is told of each, and knows what the objects alone tell.
+#[test]
+fn a3_what_is_folded_is_what_a_new_leader_reconstructs() {
+    for seed in 0..30 {
+        let (mut random, mut ledger, mut objects) = (Random::new(seed), Ledger::default(), pool(3600));
+        let mut live: Vec<(u64, &str, u64, i64)> = Vec::new();
+        let mut now = 0;
+        for number in 0..60 {
+            now += i64::try_from(random.below(400)).unwrap();
+            if live.is_empty() || random.below(100) < 60 {
+                let tenant = ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()];
+                let charge = random.below(5);
+                objects.put_match(claim(number, tenant, charge, (now, None)));
+                live.push((number, tenant, charge, now));
+            } else {
+                let place = usize::try_from(random.below(u64::try_from(live.len()).unwrap())).unwrap();
+                let (number, tenant, charge, from) = live.swap_remove(place);
+                objects.put_match(claim(number, tenant, charge, (from, Some(now))));
+            }
+            let changes = objects.take_changes();
+            ledger.note(&changes, &objects, BEGIN + now);
+            let known = account_usage(&objects, BEGIN + now + 50);
+            let usage = ledger.usage(BEGIN + now + 50);
+            for (name, own) in &known.accounts {
+                let (folded, told) = (usage[name], own.usage.at(known.time));
+                // Each fold rounds at 2^-64.
+                assert!((folded - told).abs() <= 2, "seed {seed}, {name}: {folded} {told}");
+                assert_eq!(ledger.tallies()[name].usage.held(), own.usage.held(), "seed {seed}, {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_another_leader_has_stored_counts_and_a_time_far_ahead_does_not() {
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    ledger.note(&objects.everything(), &objects, BEGIN);
+    let account = |usage: &str, at: i64, version: &str| -> Account {
+        object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Account",
+            "metadata": {"name": "ns-a", "uid": "u", "resourceVersion": version}, "spec": {"submitter": {"namespace": "a"}},
+            "status": {"usage": usage, "usageTime": time(at), "charge": "0.000000", "halfLifeSeconds": 3600}}))
+    };
+    objects.apply_account(account("8.000000", 0, "1"));
+    ledger.note(&objects.take_changes(), &objects, BEGIN + 3600);
+    assert_eq!(ledger.usage(BEGIN + 3600)["ns-a"], 4_000_000);
+    objects.apply_account(account("8.000000", 1_000_000, "2"));
+    ledger.note(&objects.take_changes(), &objects, BEGIN + 3600);
+    assert_eq!(ledger.usage(BEGIN + 3600)["ns-a"], 8_000_000, "its usage is kept");
+    assert_eq!(ledger.lag(BEGIN + 3600), 0, "and its time is not believed");
+    objects.apply_account(account("8.000000", 3600 + 300, "3"));
+    ledger.note(&objects.take_changes(), &objects, BEGIN + 3600);
+    assert_eq!(ledger.lag(BEGIN + 3600), 300, "a time a little ahead is: accounts do not go back");
+}
+
+#[test]
+fn accounts_are_written_in_a_burst_and_then_two_a_second() {
+    let (mut pace, mut written, mut now) = (Pace::default(), 0, 1_000_000);
+    while now < 1_010_000 {
+        if pace.next_ms() <= now {
+            pace.take(now);
+            written += 1;
+        } else {
+            now = pace.next_ms();
+        }
+    }
+    assert!((38..=41).contains(&written), "{written}");
+}

@@ -1,0 +1,124 @@
+//! The kind PoolPolicy (gmp): turns what holds for all accounts of the pool into fields.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{ExprText, rules, schemas};
+
+/// The name of the PoolPolicy that counts; the API server accepts no other.
+pub const POOL_POLICY: &str = "pool";
+
+/// The spec of a PoolPolicy: who is charged, for what, and what quotas count.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "gangmatch.dev",
+    version = "v1alpha1",
+    kind = "PoolPolicy",
+    plural = "poolpolicies",
+    shortname = "gmp",
+    category = "gangmatch",
+    status = "PoolPolicyStatus",
+    derive = "PartialEq",
+    doc = "The PoolPolicy (gmp) turns on accounting: jobs are then served by fair shares of accounts, and within quotas. There is one, named pool; without it the namespace that holds the fewest gangs is served first.",
+    printcolumn = r#"{"name":"Submitters","type":"string","jsonPath":".spec.submitters"}"#,
+    printcolumn = r#"{"name":"Half-life","type":"integer","jsonPath":".spec.halfLifeSeconds"}"#,
+    printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type==\"Accepted\")].reason"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolPolicySpec {
+    /// Which jobs are charged together. Namespace: those of a namespace. Owner: those of a user, their spec.owner.
+    /// NamespaceAndOwner: those of a user in a namespace, below the account of the namespace. Example: Owner
+    #[serde(default)]
+    pub submitters: Submitters,
+
+    /// How long ago something was used that counts half, in seconds, 60 to 31536000 (a year). Example: 86400
+    #[serde(default = "a_day")]
+    #[schemars(range(min = 60, max = 31_536_000))]
+    pub half_life_seconds: i64,
+
+    /// The charge of one unit of each resource, as a number from 0 to 1000000; at most 8. Quote fractions. An offer with
+    /// none of these resources is charged 1. Absent: {slots: 1, seats: 1, cpus: 1}. Example: {cpus: 1, gpus: 20,
+    /// memory: "0.001"}
+    #[serde(default = "default_weights")]
+    #[schemars(extend("maxProperties" = 8))]
+    pub weights: BTreeMap<String, ExprText>,
+
+    /// What quotas count besides charge and gangs; at most 14. Example: [{name: vcs, constraint: App == "vcs", resource:
+    /// seats}]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend(
+        "maxItems" = 14,
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["name"]
+    ))]
+    pub counters: Vec<QuotaCounter>,
+}
+
+impl Default for PoolPolicySpec {
+    fn default() -> Self {
+        Self {
+            submitters: Submitters::default(),
+            half_life_seconds: a_day(),
+            weights: default_weights(),
+            counters: Vec::new(),
+        }
+    }
+}
+
+/// Which jobs are charged together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum Submitters {
+    /// Those of a namespace.
+    #[default]
+    Namespace,
+    /// Those of a user.
+    Owner,
+    /// Those of a user in a namespace.
+    NamespaceAndOwner,
+}
+
+/// Something that quotas count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules::counter()))]
+pub struct QuotaCounter {
+    /// Its name in the quotas of accounts: lower-case letters, digits and dashes. Example: vcs
+    #[schemars(length(min = 1, max = 63), regex(pattern = "^[a-z0-9]([a-z0-9-]*[a-z0-9])?$"))]
+    pub name: String,
+
+    /// Of which offers it counts: an expression over the attributes of the offer alone. What is not true does not
+    /// count. At most 4096 characters. Example: Type == "License" && App == "vcs"
+    #[schemars(extend("maxLength" = 4096))]
+    pub constraint: ExprText,
+
+    /// The resource that is counted. Absent: each claim on such an offer counts as 1. Example: seats
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub resource: Option<String>,
+}
+
+/// The status of the PoolPolicy. Written by the controller.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PoolPolicyStatus {
+    /// The metadata.generation that this status was computed for. Example: 3
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The condition Accepted. Example: [{type: Accepted, status: "True", reason: Accepted}]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schemas::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+fn a_day() -> i64 {
+    86_400
+}
+
+fn default_weights() -> BTreeMap<String, ExprText> {
+    ["slots", "seats", "cpus"].into_iter().map(|name| (name.to_owned(), ExprText::Integer(1))).collect()
+}

@@ -1,0 +1,132 @@
+//! Two tenants with weights and a quota of licences on a real API server: who gets how much, what the others are told, and what is stored.
+
+use serde_json::{Value, json};
+
+use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
+
+/// An object that is not in a namespace.
+fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
+    let object =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    stage.cluster.kubectl_text(&["apply", "-f", "-"], Some(&object.to_string())).unwrap();
+}
+
+fn account(stage: &Stage, name: &str) -> Value {
+    let printed = stage.cluster.kubectl_text(&["get", "gma", name, "--ignore-not-found", "-o", "json"], None).unwrap();
+    serde_json::from_str(&printed).unwrap_or_default()
+}
+
+/// How many jobs of a tenant are claimed.
+fn claimed(here: &Namespace) -> usize {
+    here.with_reason("gmj", "Claimed", "Committed").len()
+}
+
+#[test]
+fn two_tenants_share_by_weight_and_within_a_licence_quota() {
+    let stage = Stage::own();
+    let [pool, chips, cfd] = ["pool", "chips", "cfd"].map(|name| stage.namespace(name));
+    stage.cluster.kubectl_text(&["label", "namespace", &pool.name, "gangmatch.dev/offers=cluster"], None).unwrap();
+    apply(
+        stage,
+        "PoolPolicy",
+        "pool",
+        &json!({"counters": [
+        {"name": "sim", "constraint": "Type == \"License\" && App == \"sim\"", "resource": "seats"}]}),
+    );
+    apply(stage, "Account", "chips", &json!({"submitter": {"namespace": chips.name}, "weight": 2000}));
+    let quotas = json!([{"counter": "sim", "max": 3}]);
+    apply(stage, "Account", "cfd", &json!({"submitter": {"namespace": cfd.name}, "weight": 1000, "quotas": quotas}));
+    pool.apply(&[machine("m"), license("l", "sim", 20, 1)].concat());
+    let open = r#"{"spec": {"allowedNamespaces": {"from": "All"}}}"#;
+    pool.merge("gml/l", open);
+    pool.merge(
+        "gmm/m",
+        r#"{"spec": {"allowedNamespaces": {"from": "All"}, "stopPolicy": "Hold", "capacity": {"slots": 6}}}"#,
+    );
+    for here in [&chips, &cfd] {
+        let jobs: Vec<String> = (0..8).map(|number| job(&format!("j{number}"), "sim")).collect();
+        here.apply(&jobs.concat());
+    }
+    for here in [&chips, &cfd] {
+        here.until("all jobs to be looked at", || {
+            (here.with_reason("gmj", "Matched", "NoCandidates").len() == 8).then_some(())
+        });
+    }
+
+    // Two to one, as the weights are.
+    pool.merge("gmm/m", r#"{"spec": {"stopPolicy": "None"}}"#);
+    pool.until("six jobs to be claimed", || (claimed(&chips) + claimed(&cfd) == 6).then_some(()));
+    assert_eq!((claimed(&chips), claimed(&cfd)), (4, 2));
+
+    // There is room for all; the quota lets three of them have a licence.
+    pool.merge("gmm/m", r#"{"spec": {"capacity": {"slots": 20}}}"#);
+    pool.until("all that may be claimed", || (claimed(&chips) == 8 && claimed(&cfd) == 3).then_some(()));
+    let told = cfd.until("the others to be told why", || {
+        let told = cfd.with_reason("gmj", "Matched", "QuotaExceeded");
+        (told.len() == 5).then_some(told)
+    });
+    let waiting = cfd.get(&format!("gmj/{}", told[0]));
+    assert_eq!(text(&waiting, "/status/why"), "sim: cfd holds 3 of at most 3");
+    assert!(condition(&waiting, "Matched").2.contains("sim: cfd holds 3 of at most 3"));
+
+    // What is stored, and what a Match says of its charge.
+    pool.until("the accounts to be stored", || {
+        let stored = |name: &str| text(&account(stage, name), "/status/charge");
+        (!stored("chips").is_empty() && !stored("cfd").is_empty()).then_some(())
+    });
+    assert_eq!(condition(&account(stage, "cfd"), "Accepted").1, "Accepted");
+    let found = cfd.list("gmatch").remove(0);
+    assert_eq!(
+        (text(&found, "/spec/account"), text(&found, "/spec/members/1/charge")),
+        ("cfd".into(), "1.000000".into())
+    );
+
+    // Raised, the quota lets the others have theirs.
+    apply(stage, "Account", "cfd", &json!({"submitter": {"namespace": cfd.name}, "weight": 1000}));
+    cfd.until("all jobs to be claimed", || (claimed(&cfd) == 8).then_some(()));
+}
+
+#[test]
+fn a_mistake_in_the_policy_is_told_and_a_tenant_may_not_read_accounts() {
+    let stage = Stage::own();
+    apply(stage, "PoolPolicy", "pool", &json!({"counters": [{"name": "sim", "constraint": "App =="}]}));
+    apply(stage, "Account", "a", &json!({"parent": "nobody"}));
+    let here = stage.namespace("told");
+    let told = here.until("the policy to be looked at", || {
+        let printed = stage.cluster.kubectl_text(&["get", "gmp", "pool", "-o", "json"], None).unwrap();
+        let found = condition(&serde_json::from_str(&printed).unwrap(), "Accepted");
+        (!found.0.is_empty()).then_some(found)
+    });
+    assert_eq!((told.0.as_str(), told.1.as_str()), ("False", "ParseError"));
+    assert!(told.2.starts_with("spec.counters, counter `sim`, constraint: line 1, column "), "{}", told.2);
+    let told = here.until("the account to be looked at", || {
+        let found = condition(&account(stage, "a"), "Accepted");
+        (!found.0.is_empty()).then_some(found)
+    });
+    assert_eq!(told.1, "ParentMissing");
+    let other = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy", "metadata": {"name": "other"}, "spec": {}});
+    let output = stage.cluster.kubectl(&["create", "-f", "-"], Some(&other.to_string())).unwrap();
+    let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(refusal.contains("there is one PoolPolicy, named pool"), "{refusal}");
+    let tenants = stage.tenants("accounts");
+    for arguments in [["get", "gma"], ["get", "gmp"]] {
+        let refusal = tenants.alice.refusal(&arguments, None);
+        assert!(refusal.contains("forbidden") || refusal.contains("Forbidden"), "{refusal}");
+    }
+    let merge = ["patch", "gma", "a", "--type=merge", "-p", r#"{"spec": {"weight": 1000000}}"#];
+    let refusal = tenants.alice.refusal(&merge, None);
+    assert!(refusal.to_lowercase().contains("forbidden"), "{refusal}");
+}
+
+/// A gang that is charged, so that the controller uses its rights on accounts.
+pub(crate) fn a_gang_is_charged(stage: &'static Stage) {
+    apply(stage, "PoolPolicy", "pool", &json!({}));
+    let here = stage.namespace("charged");
+    here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
+    here.wait("gmj/j", "Claimed");
+    let name = format!("ns-{}", here.name);
+    here.until("its account to be stored", || {
+        (text(&account(stage, &name), "/status/charge") == "2.000000").then_some(())
+    });
+    stage.cluster.kubectl_text(&["delete", "gmp", "pool"], None).unwrap();
+}

@@ -1,0 +1,179 @@
+//! The order in which roots are served by fair shares of accounts: the account with the smallest normalized usage first, level by level
+//! down the tree, then priority, age and name. What a gang costs counts at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use policy::{Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Quotas, Waiting, taken_by_gang};
+
+use crate::charges::{GangCharge, Policy, Seats};
+use crate::finder::Turn;
+use crate::gang::Gang;
+use crate::model::{AdId, Config, Root, Snapshot};
+use crate::why_not::QuotaExceeded;
+
+/// The roots that wait, in the order of their accounts.
+pub(crate) struct AccountQueue<'s> {
+    snapshot: &'s Snapshot,
+    policy: &'s Policy,
+    /// The submitters, which have shares of the steps, by name.
+    submitters: Vec<Arc<str>>,
+    order: Order<'s>,
+    /// The roots by their numbers in the order.
+    jobs: Vec<usize>,
+    /// The turn of the root that was served last.
+    turn: Option<policy::Turn>,
+    /// Roots that come once more when all others are done.
+    aside: Vec<usize>,
+    /// The shared seats that accounts hold by now.
+    seats: Seats,
+}
+
+impl<'s> AccountQueue<'s> {
+    /// The roots of a snapshot.
+    pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
+        let submitters: BTreeSet<&Arc<str>> = snapshot.roots.iter().map(|root| &root.submitter).collect();
+        let jobs = (0..snapshot.roots.len()).collect();
+        let mut queue = AccountQueue {
+            snapshot,
+            policy,
+            submitters: submitters.into_iter().cloned().collect(),
+            order: Order::new(Quotas::new(&policy.tree, &policy.total), &[]),
+            jobs,
+            turn: None,
+            aside: Vec::new(),
+            seats: policy.seats.clone(),
+        };
+        queue.begin();
+        queue
+    }
+
+    /// Puts the jobs in order, given what is held by now.
+    fn begin(&mut self) {
+        let waiting: Vec<Waiting> = self.jobs.iter().filter_map(|number| self.waiting(*number)).collect();
+        self.order = Order::new(self.order.quotas().clone(), &waiting);
+    }
+
+    fn waiting(&self, number: usize) -> Option<Waiting> {
+        let root = self.snapshot.roots.get(number)?;
+        let account = self.account(root).to_string();
+        // Places are in the order of the keys of ads.
+        let key = format!("{:020}", root.ad.place());
+        Some(Waiting { key, account, priority: i64::from(root.priority), since: root.since })
+    }
+
+    fn account<'a>(&'a self, root: &'a Root) -> &'a Arc<str> {
+        self.policy.account_of.get(&root.ad).unwrap_or(&root.submitter)
+    }
+
+    /// The submitters in the order of their numbers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.submitters.iter()
+    }
+
+    /// The root that is served next; the same one until something is reported of it.
+    pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
+        let turn = self.order.next()?;
+        self.turn = Some(turn);
+        let number = *self.jobs.get(turn.job)?;
+        let root = self.snapshot.roots.get(number)?;
+        let submitter = self.submitters.binary_search(&root.submitter).unwrap_or(usize::MAX);
+        Some(Turn { number, ad: root.ad, submitter, excludes: !root.exclusions.is_empty(), root })
+    }
+
+    /// The root that was served last has no gang in this cycle.
+    pub(crate) fn not_found(&mut self) {
+        self.turn.take().into_iter().for_each(|turn| self.order.not_found(turn));
+    }
+
+    /// Lets the root that was served last come once more when all others are done.
+    pub(crate) fn put_aside(&mut self) {
+        let number = self.turn.and_then(|turn| self.jobs.get(turn.job));
+        self.aside.extend(number);
+        self.not_found();
+    }
+
+    /// Begins again with the roots that were put aside. The numbers of their submitters.
+    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
+        self.jobs = std::mem::take(&mut self.aside);
+        self.begin();
+        let roots = self.jobs.iter().filter_map(|number| self.snapshot.roots.get(*number));
+        roots.filter_map(|root| self.submitters.binary_search(&root.submitter).ok()).collect()
+    }
+
+    /// What a gang of the root that was served last costs and counts.
+    pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> GangCharge {
+        // The seats are looked at, and not taken.
+        let mut seats = if gang.members.iter().any(|member| member.ask.share.is_some()) {
+            self.seats.clone()
+        } else {
+            Seats::default()
+        };
+        self.policy.charge_of((self.snapshot, gang), self.account(root), &mut seats, (config, now))
+    }
+
+    /// Charges the account of the root that was served last for its gang. Says whether the gang is served: before all accounts have their turn,
+    /// those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
+    pub(crate) fn serve(&mut self, root: &Root, gang: &Gang, config: &Config, now: i64) -> bool {
+        let Some(turn) = self.turn.take() else { return false };
+        let charge = self.charge_of(root, gang, config, now);
+        let is_served = self.order.found(turn, &charge.takes);
+        if is_served && gang.members.iter().any(|member| member.ask.share.is_some()) {
+            let account = Arc::clone(self.account(root));
+            self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, (config, now));
+        }
+        is_served
+    }
+
+    /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
+    pub(crate) fn serve_any(&mut self) -> bool {
+        let takes = taken_by_gang(1_000_000, Amounts::new());
+        self.turn.take().is_some_and(|turn| self.order.found(turn, &takes))
+    }
+
+    /// Which quota does not let the root that was served last have any gang at all.
+    pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
+        self.exceeded([(GANGS, 1), (CHARGE, LEAST_CHARGE)])
+    }
+
+    /// Which quota does not let it have a gang that takes so much.
+    pub(crate) fn exceeded_by(&self, charge: &GangCharge) -> Option<QuotaExceeded> {
+        self.exceeded(charge.takes.iter().map(|(counter, amount)| (&**counter, *amount)))
+    }
+
+    fn exceeded<'c>(&self, takes: impl IntoIterator<Item = (&'c str, policy::Amount)>) -> Option<QuotaExceeded> {
+        let own_roots = self.turn?.own_roots;
+        takes.into_iter().find_map(|(counter, amount)| {
+            let bound = self.order.quotas().bound(own_roots, counter, amount)?;
+            let of_root = |account: &str| self.policy.tree.own_roots(account) == Some(own_roots);
+            let counter = counter.to_owned();
+            Some(match bound {
+                Bound::Max { account, held, max } => {
+                    let held = of_root(account).then_some(held);
+                    QuotaExceeded::Max { counter, account: account.to_owned(), held, max, takes: amount }
+                }
+                Bound::Aside => QuotaExceeded::Aside { counter },
+            })
+        })
+    }
+
+    /// Whether any claim on this offer takes of a counter of which nothing is left for the root that was served last.
+    pub(crate) fn is_closed(&self, ad: AdId) -> bool {
+        let (Some(turn), Some(counted)) = (self.turn, self.policy.offers.get(&ad)) else { return false };
+        let Some(offer) = self.snapshot.ad(ad).and_then(|ad| ad.offer()) else { return false };
+        // A shared seat that the account holds already takes nothing more.
+        let is_shared = offer.shared_by.is_some();
+        let has_none =
+            |counter: &str| self.order.quotas().available(turn.own_roots, counter).is_some_and(|left| left < 1);
+        !is_shared
+            && counted
+                .counters
+                .iter()
+                .any(|(counter, _)| counted.always_counts(counter, &offer.capacity) && has_none(counter))
+    }
+
+    /// The offers that some counter counts.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = AdId> + '_ {
+        self.policy.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| *ad)
+    }
+}

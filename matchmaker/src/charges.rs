@@ -1,0 +1,225 @@
+//! What accounts have to do with a cycle: who is charged for which root, and what a gang costs and counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use classad::{Context, Env, Expr, Limits, Name, Value, eval};
+use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
+
+use crate::capacity::{Ask, Res};
+use crate::gang::Gang;
+use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
+use crate::score::FixedPoint;
+
+/// The accounts of a pool in one cycle. Without it, the submitter with the fewest gangs is served first, and nothing is charged.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The accounts, with what each has used and what it holds.
+    pub tree: Tree,
+    /// How much of each counter the pool has: what all accounts hold, and what is free. Absent: no limit.
+    pub total: Amounts,
+    /// The account of each root, by its ad; one that the tree has.
+    pub account_of: BTreeMap<AdId, Arc<str>>,
+    /// The offers that state what they cost, or that some counter counts.
+    pub offers: BTreeMap<AdId, Arc<CountedOffer>>,
+    /// The charge of one unit of each resource, in micros.
+    pub weights: BTreeMap<String, Amount>,
+    /// The shared seats that accounts hold.
+    pub seats: Seats,
+}
+
+/// What an offer costs, and what counts it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CountedOffer {
+    /// What a claim on it costs: an expression over its own attributes and `Allocation`.
+    pub charge_weight: Option<Expr>,
+    /// The counters that count it, each with the resource; without one, each claim is 1.
+    pub counters: Vec<(Counter, Option<String>)>,
+}
+
+/// What one gang costs and counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GangCharge {
+    /// The charge of each member, in micros, in the order of the members; that of the root is 0.
+    pub members: Vec<Amount>,
+    /// What its account holds more of with it, by counter.
+    pub takes: Amounts,
+}
+
+/// The shared seats that accounts hold: an account pays for a seat once, as much as the dearest of its claims on it costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seats(BTreeMap<(Arc<str>, AdKey, String), Amounts>);
+
+impl Seats {
+    /// An account takes some amounts of an offer, perhaps as part of a shared seat: what it holds more of with them.
+    pub fn take(&mut self, account: &Arc<str>, offer: &AdKey, share: Option<&str>, amounts: Amounts) -> Amounts {
+        let Some(share) = share else { return amounts };
+        let seat = self.0.entry((Arc::clone(account), offer.clone(), share.to_owned())).or_default();
+        let mut more = Amounts::new();
+        for (counter, amount) in amounts {
+            let held = seat.entry(Arc::clone(&counter)).or_default();
+            if amount > *held {
+                more.insert(counter, amount - *held);
+                *held = amount;
+            }
+        }
+        more
+    }
+}
+
+impl CountedOffer {
+    /// How much of each counter an allocation counts. A claim has its own entry of a seat that is shared, but counters of a resource count
+    /// the seat.
+    pub fn counts(&self, allocation: &Res) -> impl Iterator<Item = (Counter, Amount)> {
+        self.counters.iter().filter_map(|(counter, resource)| {
+            let amount = match resource {
+                Some(resource) => *allocation.get(resource)?,
+                None => 1,
+            };
+            Some((Arc::clone(counter), Amount::from(amount)))
+        })
+    }
+
+    /// Whether any claim on an offer with this capacity counts at least 1 of a counter.
+    pub(crate) fn always_counts(&self, counter: &str, capacity: &Res) -> bool {
+        let has = |resource: &Option<String>| resource.as_ref().is_none_or(|resource| capacity.contains_key(resource));
+        self.counters.iter().any(|(own, resource)| **own == *counter && has(resource))
+    }
+}
+
+impl Policy {
+    /// What a gang of this account costs and counts, beside the shared seats that the account holds.
+    pub fn charge_of(
+        &self,
+        (snapshot, gang): (&Snapshot, &Gang),
+        account: &Arc<str>,
+        seats: &mut Seats,
+        (config, now): (&Config, i64),
+    ) -> GangCharge {
+        let (mut charge, mut takes) = (GangCharge::default(), Amounts::new());
+        let mut sum = 0;
+        for member in &gang.members {
+            let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
+            let Some(ad) = ad else {
+                charge.members.push(0);
+                continue;
+            };
+            let counted = self.offers.get(&member.ad);
+            let micros = self.charge(ad, counted.map(|counted| &**counted), &member.ask, config, now);
+            charge.members.push(micros);
+            let counts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
+            let amounts = counts.chain([(policy::CHARGE.into(), micros)]).collect();
+            for (counter, amount) in seats.take(account, &ad.key, member.ask.share.as_deref(), amounts) {
+                if *counter == *policy::CHARGE {
+                    sum += amount;
+                } else {
+                    *takes.entry(counter).or_default() += amount;
+                }
+            }
+        }
+        charge.takes = taken_by_gang(sum.max(LEAST_CHARGE), takes);
+        charge
+    }
+
+    /// What a claim on all of an offer costs, in micros.
+    pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, (config, now): (&Config, i64)) -> Amount {
+        let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
+        let ask = Ask { allocation: offer.capacity.clone(), share: None };
+        self.charge(ad, self.offers.get(&id).map(|counted| &**counted), &ask, config, now)
+    }
+
+    /// What a claim on an offer costs, in micros.
+    fn charge(&self, ad: &PoolAd, counted: Option<&CountedOffer>, ask: &Ask, config: &Config, now: i64) -> Amount {
+        let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
+        let stated = weight.and_then(|weight| own_value(ad, weight, Some(&ask.allocation), config, now));
+        stated.as_ref().and_then(micros).unwrap_or_else(|| charge_by_weights(&self.weights, ask.allocation.iter()))
+    }
+}
+
+/// What amounts of resources cost by the weights of a pool, in micros; 1 charge, if none of them has a weight.
+pub fn charge_by_weights<'r>(
+    weights: &BTreeMap<String, Amount>,
+    allocation: impl Iterator<Item = (&'r String, &'r i64)>,
+) -> Amount {
+    let weighted = |(name, amount): (&String, &i64)| Some(weights.get(name)? * Amount::from(*amount));
+    let mut costs = allocation.filter_map(weighted).peekable();
+    match costs.peek() {
+        Some(_) => costs.sum::<Amount>().min(WEIGHTED_MAX),
+        None => CHARGE_OF_ONE,
+    }
+}
+
+/// One charge, in micros.
+const CHARGE_OF_ONE: Amount = 1_000_000;
+/// The most that one claim on an offer costs by its `chargeWeight`, and by the weights of the pool, in micros.
+const CHARGE_MAX: Amount = 1_000_000 * CHARGE_OF_ONE;
+const WEIGHTED_MAX: Amount = 1_000 * CHARGE_MAX;
+
+/// What the evaluation of an offer's own expression may cost: what is dearer has no value.
+const FUEL: u64 = 20_000;
+const MEMORY: usize = 256 * 1024;
+
+/// The value of an expression in an offer's own ad, without a partner; of `chargeWeight`, with the amounts that are claimed as `Allocation`.
+pub fn own_value(ad: &PoolAd, expr: &Expr, allocation: Option<&Res>, config: &Config, now: i64) -> Option<Value> {
+    let mut env = Env::new();
+    let frame = env.frame(&ad.ports.body, None);
+    if let Some(allocation) = allocation {
+        let amounts = allocation.iter().map(|(name, amount)| (Name::new(name.as_str()), Value::Integer(*amount)));
+        env.define(frame, Name::new("Allocation"), Value::Ad(amounts.collect()));
+    }
+    let limits = Limits { fuel: FUEL, memory: MEMORY, ..config.limits };
+    let context = Context { now, seed: config.seed, limits, ..Context::default() };
+    eval(expr, &env, frame, &context).ok()
+}
+
+/// A number as micros, rounded half to even, and cut to what a claim may cost; none if it is no number, or negative.
+fn micros(value: &Value) -> Option<Amount> {
+    let is_number = match value {
+        Value::Integer(number) => *number >= 0,
+        Value::Real(number) => *number >= 0.0 && number.is_finite(),
+        _ => false,
+    };
+    let bits = is_number.then(|| FixedPoint::of(value).bits())?.min(1_000_000 << 64);
+    let (whole, part) = ((bits >> 64) * CHARGE_OF_ONE, (bits & ((1 << 64) - 1)) * CHARGE_OF_ONE);
+    let (floor, rest) = (part >> 64, part & ((1 << 64) - 1));
+    let up = rest > 1 << 63 || (rest == 1 << 63 && floor & 1 == 1);
+    Some((whole + floor + Amount::from(up)).min(CHARGE_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_rounded_half_to_even_and_cut() {
+        for (value, expected) in [
+            (Value::Integer(3), Some(3_000_000)),
+            (Value::Integer(i64::MAX), Some(CHARGE_MAX)),
+            (Value::Integer(-1), None),
+            (Value::Real(0.5), Some(500_000)),
+            (Value::Real(0.0), Some(0)),
+            // 2^-7 charges are 7812.5 micros.
+            (Value::Real(2f64.powi(-7)), Some(7812)),
+            (Value::Real(3.0 * 2f64.powi(-7)), Some(23_438)),
+            (Value::Real(f64::INFINITY), None),
+            (Value::Real(-0.5), None),
+            (Value::Undefined, None),
+            (Value::String("1".into()), None),
+        ] {
+            assert_eq!(micros(&value), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn a_shared_seat_is_paid_once_with_the_largest_charge() {
+        let (account, offer) =
+            (Arc::from("a"), AdKey { kind: "License".into(), namespace: "n".into(), name: "l".into() });
+        let mut seats = Seats::default();
+        let mut take = |share: Option<&str>, micros: Amount| {
+            let more = seats.take(&account, &offer, share, [(policy::CHARGE.into(), micros)].into());
+            more.values().sum::<Amount>()
+        };
+        assert_eq!([take(Some("x"), 2), take(Some("x"), 1), take(Some("x"), 5), take(Some("y"), 1)], [2, 0, 3, 1]);
+        assert_eq!([take(None, 2), take(None, 2)], [2, 2]);
+    }
+}

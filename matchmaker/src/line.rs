@@ -1,0 +1,98 @@
+//! Who is served next: the submitter with the fewest gangs, or, with a policy, the account with the smallest normalized usage.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::account_queue::AccountQueue;
+use crate::finder::Turn;
+use crate::gang::Gang;
+use crate::model::{AdId, Config, Snapshot};
+use crate::queue::Queue;
+
+/// The waiting roots in the order in which they are served if each of them gets a gang: what a root gets counts for its submitter, or for its
+/// account, when the next one is chosen. With a policy, every gang counts as one charge.
+#[must_use]
+pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
+    let mut line = Line::of(snapshot);
+    let mut order = Vec::with_capacity(snapshot.roots.len());
+    while let Some(turn) = line.next() {
+        let is_served = match &mut line {
+            Line::Submitters(queue) => {
+                queue.charge();
+                true
+            }
+            Line::Accounts(queue) => queue.serve_any(),
+        };
+        order.extend(is_served.then_some(turn.ad));
+    }
+    order
+}
+
+/// The roots of a cycle in the order in which they are served.
+pub(crate) enum Line<'s> {
+    /// By what submitters hold.
+    Submitters(Queue<'s>),
+    /// By what accounts have used and hold.
+    Accounts(Box<AccountQueue<'s>>),
+}
+
+impl<'s> Line<'s> {
+    /// The roots of a snapshot.
+    pub(crate) fn of(snapshot: &'s Snapshot) -> Line<'s> {
+        match &snapshot.policy {
+            None => Line::Submitters(Queue::of(snapshot)),
+            Some(policy) => Line::Accounts(Box::new(AccountQueue::of(snapshot, policy))),
+        }
+    }
+
+    /// The submitters in the order of their numbers.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        match self {
+            Line::Submitters(queue) => queue.names().cloned().collect(),
+            Line::Accounts(queue) => queue.names().cloned().collect(),
+        }
+    }
+
+    /// The root that is served next. What came of it is to be reported by one of the functions below.
+    pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
+        match self {
+            Line::Submitters(queue) => queue.next(),
+            Line::Accounts(queue) => queue.next(),
+        }
+    }
+
+    /// The root that was served last has no gang in this cycle.
+    pub(crate) fn not_found(&mut self) {
+        match self {
+            Line::Submitters(_) => {}
+            Line::Accounts(queue) => queue.not_found(),
+        }
+    }
+
+    /// Lets the root that was served last come once more when all others are done.
+    pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
+        match self {
+            Line::Submitters(queue) => queue.put_aside(turn),
+            Line::Accounts(queue) => queue.put_aside(),
+        }
+    }
+
+    /// Begins again with the roots that were put aside. The numbers of their submitters.
+    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
+        match self {
+            Line::Submitters(queue) => queue.again(),
+            Line::Accounts(queue) => queue.again(),
+        }
+    }
+
+    /// Charges for the gang of the root that was served last. Says whether it is served; if not, its root comes again in this cycle.
+    pub(crate) fn serve(&mut self, turn: &Turn<'_>, gang: &Gang, config: &Config, now: i64) -> bool {
+        match self {
+            Line::Submitters(queue) => {
+                queue.charge();
+                true
+            }
+            Line::Accounts(queue) => queue.serve(turn.root, gang, config, now),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Accounts and the PoolPolicy: what counts of their objects, who is charged for a job, and the tree of accounts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crds::ad::{PolicyTerms, Rejected};
+use crds::conditions::reasons;
+use crds::{Account, Job, PoolPolicy, Submitter, Submitters, account_name};
+use kube::ResourceExt;
+use policy::{Amount, Amounts, CHARGE, Counter, GANGS, Misplaced, Quota, Tree};
+
+use crate::key::ObjectKey;
+use crate::objects::Objects;
+
+/// How many micros a charge has.
+const MICROS: Amount = 1_000_000;
+
+/// The PoolPolicy as it was seen, and what counts of it.
+#[derive(Clone, Debug)]
+pub struct KnownPolicy {
+    /// The object.
+    pub object: Arc<PoolPolicy>,
+    /// Its terms; if it is not accepted, those that were accepted last.
+    pub terms: Arc<PolicyTerms>,
+    /// Why it is not accepted.
+    pub problem: Option<Rejected>,
+}
+
+impl KnownPolicy {
+    /// A new state of the PoolPolicy, and what counts after the one that was known before.
+    pub(crate) fn of(object: PoolPolicy, before: Option<&KnownPolicy>) -> KnownPolicy {
+        let (terms, problem) = match (PolicyTerms::of(&object.spec), before) {
+            (Ok(terms), Some(before)) if *before.terms == terms => (Arc::clone(&before.terms), None),
+            (Ok(terms), _) => (Arc::new(terms), None),
+            (Err(problem), Some(before)) => (Arc::clone(&before.terms), Some(problem)),
+            (Err(problem), None) => (Arc::new(PolicyTerms::without_expressions(&object.spec)), Some(problem)),
+        };
+        KnownPolicy { object: Arc::new(object), terms, problem }
+    }
+}
+
+/// Who is charged for whose jobs.
+#[derive(Debug)]
+pub struct Submitting<'o> {
+    mode: Submitters,
+    accounts: &'o BTreeMap<String, Arc<Account>>,
+    /// The account of each submitter.
+    names: BTreeMap<&'o Submitter, &'o str>,
+    /// Accounts that charge nobody, as an older one has their submitter.
+    duplicates: BTreeMap<&'o str, &'o str>,
+}
+
+impl<'o> Submitting<'o> {
+    /// Of the accounts that are known, in a pool with these terms.
+    #[must_use]
+    pub fn of(objects: &'o Objects, terms: &PolicyTerms) -> Submitting<'o> {
+        let mut by_age: Vec<&Arc<Account>> = objects.accounts.values().collect();
+        by_age.sort_by_key(|account| (account.metadata.creation_timestamp.clone(), account.metadata.uid.clone()));
+        let (mut names, mut duplicates) = (BTreeMap::new(), BTreeMap::new());
+        for account in by_age {
+            let (Some(submitter), Some(name)) = (&account.spec.submitter, account.metadata.name.as_deref()) else {
+                continue;
+            };
+            match names.get(submitter) {
+                Some(first) => drop(duplicates.insert(name, *first)),
+                None => drop(names.insert(submitter, name)),
+            }
+        }
+        Submitting { mode: terms.submitters, accounts: &objects.accounts, names, duplicates }
+    }
+
+    /// The submitter of a job: its namespace, its owner, or both. A job without an owner is charged to its namespace.
+    #[must_use]
+    pub fn submitter(&self, namespace: &str, owner: Option<&str>) -> Submitter {
+        let namespace = Some(namespace.to_owned());
+        let owner = owner.map(str::to_owned);
+        match (self.mode, owner) {
+            (Submitters::Namespace, _) | (_, None) => Submitter { namespace, owner: None },
+            (Submitters::Owner, owner) => Submitter { namespace: None, owner },
+            (Submitters::NamespaceAndOwner, owner) => Submitter { namespace, owner },
+        }
+    }
+
+    /// The account of a submitter. If there is none, it is the one that will be created.
+    #[must_use]
+    pub fn account(&self, submitter: &Submitter) -> String {
+        let made = || account_name(submitter.namespace.as_deref(), submitter.owner.as_deref());
+        self.names.get(submitter).map_or_else(made, |name| (*name).to_owned())
+    }
+
+    /// The account above one that is created for a submitter: that of the namespace, if it is for one of its users.
+    #[must_use]
+    pub fn parent(&self, submitter: &Submitter) -> Option<Submitter> {
+        let of_namespace = Submitter { owner: None, ..submitter.clone() };
+        (submitter.namespace.is_some() && submitter.owner.is_some()).then_some(of_namespace)
+    }
+
+    /// The account that a claim is charged to: the one of its Match, as long as it is there, else that of its job.
+    #[must_use]
+    pub fn of_match(&self, found: &crds::Match, objects: &Objects) -> (String, Submitter) {
+        let namespace = found.metadata.namespace.as_deref().unwrap_or("");
+        let root = found.spec.members.first();
+        let job = root.and_then(|root| objects.jobs.get(&ObjectKey::new(namespace, &root.name)));
+        let submitter = self.submitter(namespace, job.and_then(|held| held.object.spec.ad.owner.as_deref()));
+        let stated = found.spec.account.as_ref().filter(|account| self.accounts.contains_key(*account));
+        (stated.cloned().unwrap_or_else(|| self.account(&submitter)), submitter)
+    }
+
+    /// The submitter of a job, and its account.
+    #[must_use]
+    pub fn of_job(&self, job: &Job) -> (String, Submitter) {
+        let submitter = self.submitter(&job.namespace().unwrap_or_default(), job.spec.ad.owner.as_deref());
+        (self.account(&submitter), submitter)
+    }
+}
+
+/// The accounts of the pool, those that are still to be created among them.
+#[derive(Debug)]
+pub struct AccountList {
+    by_name: BTreeMap<String, policy::Account>,
+}
+
+impl AccountList {
+    /// The accounts that are known, with their places, weights and quotas.
+    #[must_use]
+    pub fn of(objects: &Objects, terms: &PolicyTerms) -> AccountList {
+        let known = |counter: &str| is_known(counter, terms);
+        let account = |(name, object): (&String, &Arc<Account>)| {
+            let spec = &object.spec;
+            let quotas = spec.quotas.iter().filter(|quota| known(&quota.counter)).map(|quota| {
+                let unit = if quota.counter == CHARGE { MICROS } else { 1 };
+                let [min, max, lend] =
+                    [quota.min, quota.max, quota.lend].map(|amount| amount.map(|amount| Amount::from(amount) * unit));
+                (Counter::from(quota.counter.as_str()), Quota { min, max, lend })
+            });
+            let own = policy::Account {
+                parent: spec.parent.clone(),
+                weight: spec.weight,
+                quotas: quotas.collect(),
+                ..policy::Account::named(name)
+            };
+            (name.clone(), own)
+        };
+        AccountList { by_name: objects.accounts.iter().map(account).collect() }
+    }
+
+    /// Adds the account of a submitter, if it is not there, as it will be created.
+    pub fn add(&mut self, name: &str, submitter: &Submitter, submitting: &Submitting<'_>) {
+        if self.by_name.contains_key(name) {
+            return;
+        }
+        let parent = submitting.parent(submitter).map(|parent| (submitting.account(&parent), parent));
+        let account =
+            policy::Account { parent: parent.as_ref().map(|(name, _)| name.clone()), ..policy::Account::named(name) };
+        self.by_name.insert(name.to_owned(), account);
+        if let Some((name, submitter)) = parent {
+            self.add(&name, &submitter, submitting);
+        }
+    }
+
+    /// An account holds so much more.
+    pub(crate) fn hold(&mut self, name: &str, amounts: &Amounts) {
+        let Some(account) = self.by_name.get_mut(name) else { return };
+        for (counter, amount) in amounts {
+            *account.held.entry(Arc::clone(counter)).or_default() += amount;
+        }
+    }
+
+    /// What an account holds of charge, in micros, whatever was added before.
+    pub(crate) fn hold_charge(&mut self, name: &str, micros: Amount) {
+        if let Some(account) = self.by_name.get_mut(name) {
+            account.held.insert(CHARGE.into(), micros);
+        }
+    }
+
+    /// Sets what accounts have used, in micros.
+    pub(crate) fn used(&mut self, usage: &BTreeMap<String, Amount>) {
+        for (name, account) in &mut self.by_name {
+            account.usage = usage.get(name).copied().unwrap_or(0);
+        }
+    }
+
+    /// The tree of these accounts.
+    #[must_use]
+    pub fn into_tree(self) -> Tree {
+        Tree::new(self.by_name.into_values())
+    }
+}
+
+fn is_known(counter: &str, terms: &PolicyTerms) -> bool {
+    [CHARGE, GANGS].contains(&counter) || terms.counters.iter().any(|own| own.name == counter)
+}
+
+/// What is wrong with each account that counts otherwise than its object says, by name: a reason and a sentence.
+#[must_use]
+pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<String, Rejected> {
+    let submitting = Submitting::of(objects, terms);
+    let tree = AccountList::of(objects, terms).into_tree();
+    let problem = |(name, account): (&String, &Arc<Account>)| {
+        let parent = account.spec.parent.as_deref().unwrap_or("");
+        let found = match (submitting.duplicates.get(name.as_str()), tree.misplaced(name)) {
+            (Some(first), _) => {
+                let what = format!("spec.submitter: account {first} has the same one and is older, so this account charges nobody; delete one of them");
+                Some((reasons::DUPLICATE_SUBMITTER, what))
+            }
+            (None, Some(Misplaced::ParentMissing)) => {
+                Some((reasons::PARENT_MISSING, format!("spec.parent: there is no account {parent}; it counts as below the pool")))
+            }
+            (None, Some(Misplaced::ParentLoop)) => {
+                let what = format!("spec.parent: through {parent} the account is above itself; it counts as below the pool");
+                Some((reasons::PARENT_LOOP, what))
+            }
+            (None, Some(Misplaced::TooDeep)) => {
+                let what = "spec.parent: it would be more than 8 levels below the pool; it counts as below the pool".to_owned();
+                Some((reasons::TOO_DEEP, what))
+            }
+            (None, None) => account.spec.quotas.iter().find(|quota| !is_known(&quota.counter, terms)).map(|quota| {
+                let what = format!(
+                    "spec.quotas: the PoolPolicy has no counter {}; this quota does not count: add the counter, or correct its name",
+                    quota.counter
+                );
+                (reasons::UNKNOWN_COUNTER, what)
+            }),
+        };
+        found.map(|(reason, what)| (name.clone(), Rejected::new(reason, &what)))
+    };
+    objects.accounts.iter().filter_map(problem).collect()
+}
