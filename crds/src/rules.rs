@@ -285,11 +285,7 @@ pub(crate) fn counter() -> Vec<Rule> {
 
 /// PP1: the rule on a whole PoolPolicy.
 pub(crate) fn pool_policy() -> Vec<Rule> {
-    vec![
-        Rule::new("self.metadata.name == 'pool'")
-            .message("there is one PoolPolicy, named pool")
-            .field_path(".metadata.name"),
-    ]
+    vec![Rule::new("self.metadata.name == 'pool'").message("there is one PoolPolicy, named pool")]
 }
 
 /// M3: the rule on a Match's decision.

@@ -391,13 +391,26 @@ mod tests {
 
     #[test]
     fn a_comparison_that_no_value_meets_needs_no_search() {
-        for constraint in ["cpu.M >= 1000", "1000 < cpu.M", "cpu.Kind == \"gpu\"", "cpu.Missing > 1"] {
+        for constraint in [
+            "cpu.M >= 1000",
+            "1000 < cpu.M",
+            "cpu.Kind == \"gpu\"",
+            "cpu.Missing > 1",
+            "cpu.M * 2 >= 2000",
+            "cpu.M + cpu.N / 2 > 1000",
+            "-cpu.M < -1000",
+            "cpu.Missing + cpu.M > 0",
+            "cpu.Kind == \"gpu\" || cpu.M - 1000 > 0",
+            "(cpu.M > 1000 ? cpu.M : cpu.Missing) > 1000",
+            "(cpu.Missing ?: cpu.M) > 1000 && cpu.Kind > 0 || cpu.Missing == 2",
+            "cpu.Missing",
+        ] {
             let mut pool = Pool::of(&format!("[Ports = {{[Label = cpu; Constraint = {constraint}]}}]"));
             for when in ["at first", "again"] {
                 let (gangs, stats) = pool.cycle();
                 assert_eq!((gangs.len(), stats.questions, stats.steps), (0, 0, 0), "{constraint}, {when}");
             }
-            pool.put(machine("new", r#"[Kind = "gpu"; M = 1001; Missing = 2; Requirements = true]"#));
+            pool.put(machine("new", r#"[Kind = "gpu"; M = 1001; N = 2; Missing = 2; Requirements = true]"#));
             pool.finds("a value that meets it has come");
             pool.drop("new");
             let (gangs, stats) = pool.cycle();
@@ -406,6 +419,28 @@ mod tests {
                 (0, 1),
                 "{constraint}: a value that was there counts as one that is"
             );
+        }
+    }
+
+    /// Of these, ranges tell too little: the search is made, and what it finds is right.
+    #[test]
+    fn what_may_be_anything_is_searched() {
+        for (constraint, found) in [
+            ("cpu.M % 7 == 6", true),
+            ("cpu.M * 9223372036854775807 > 5", true),
+            ("100 / cpu.M > 50", true),
+            ("cpu.M / (cpu.M - 5) >= 6", true),
+            ("cpu.M - cpu.M == 1", false),
+            ("cpu.M != 7", true),
+            ("!(cpu.M >= 1000)", true),
+            ("cpu.Missing is undefined", true),
+            ("cpu.M + 0.5 == 7.5", true),
+            ("cpu.Kind", false),
+            ("cpu.M - 59", true),
+        ] {
+            let mut pool = Pool::of(&format!("[Ports = {{[Label = cpu; Constraint = {constraint}]}}]"));
+            let (gangs, _) = pool.cycle();
+            assert_eq!(!gangs.is_empty(), found, "{constraint}");
         }
     }
 

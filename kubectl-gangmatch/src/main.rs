@@ -111,6 +111,9 @@ enum Verb {
     /// Print docs/cli.md.
     #[command(name = "__reference", hide = true)]
     Reference,
+    /// Write man pages, for releases.
+    #[command(name = "__man", hide = true)]
+    Man(command::reference::ManArguments),
 }
 
 fn main() -> std::process::ExitCode {
@@ -146,6 +149,7 @@ fn main() -> std::process::ExitCode {
         Verb::Completion(arguments) => command::completion::run(&arguments, &mut out),
         Verb::Complete(arguments) => command::completion::complete(&arguments, &CommandLine::command(), &mut out),
         Verb::Reference => command::reference::run(&CommandLine::command(), &mut out),
+        Verb::Man(arguments) => command::reference::man(&arguments, CommandLine::command()),
     };
     match done {
         Ok(code) => code,

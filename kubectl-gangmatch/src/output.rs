@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::cluster::Pool;
 use crate::screen::Screen;
 use crate::table::Table;
 
@@ -22,6 +24,18 @@ pub(crate) enum Format {
     Yaml,
     /// The names only, as kubectl takes them.
     Name,
+}
+
+/// The form of the output of a verb that prints one thing, which has no name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableOrData {
+    /// Tables.
+    #[default]
+    Table,
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
 }
 
 /// How to print.
@@ -53,7 +67,8 @@ impl OutputOptions {
     /// It cannot be written.
     pub(crate) fn print(self, out: &mut impl Write, listing: &Listing) -> anyhow::Result<()> {
         match self.output {
-            Format::Json | Format::Yaml => return self.print_data(out, &listing.data),
+            Format::Json => json(out, &listing.data)?,
+            Format::Yaml => yaml(out, &listing.data)?,
             Format::Name => listing.names.iter().try_for_each(|name| writeln!(out, "{name}"))?,
             // On standard error, as kubectl does: a script that counts lines finds none.
             Format::Table | Format::Wide if listing.table.rows.is_empty() => {
@@ -64,18 +79,22 @@ impl OutputOptions {
         }
         Ok(())
     }
+}
 
-    /// Prints a value as YAML if that is asked for, else as JSON.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn print_data(self, out: &mut impl Write, data: &Value) -> anyhow::Result<()> {
-        match self.output {
-            Format::Yaml => write!(out, "{}", serde_saphyr::to_string(data)?)?,
-            _ => writeln!(out, "{}", serde_json::to_string_pretty(data)?)?,
-        }
-        Ok(())
-    }
+/// Prints a value as JSON.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn json(out: &mut impl Write, data: &impl Serialize) -> anyhow::Result<()> {
+    Ok(writeln!(out, "{}", serde_json::to_string_pretty(data)?)?)
+}
+
+/// Prints a value as YAML.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn yaml(out: &mut impl Write, data: &impl Serialize) -> anyhow::Result<()> {
+    Ok(write!(out, "{}", serde_saphyr::to_string(data)?)?)
 }
 
 /// The width of the terminal that the output goes to, in columns; `None` if it goes elsewhere. COLUMNS takes precedence.
@@ -93,6 +112,18 @@ pub(crate) fn terminal_width() -> Option<usize> {
 /// They cannot be written.
 pub(crate) fn notes(notes: &[String]) -> std::io::Result<()> {
     notes.iter().try_for_each(|note| writeln!(std::io::stderr(), "note: {}", crate::screen::shown(note)))
+}
+
+/// Writes to standard error what is wrong with some objects, what is probably not meant, and which objects could not be read.
+///
+/// # Errors
+/// It cannot be written.
+pub(crate) fn remarks(pool: &Pool) -> std::io::Result<()> {
+    problems(&pool.problems)?;
+    for warning in &pool.warnings {
+        writeln!(std::io::stderr(), "warning: {}", crate::screen::shown(warning))?;
+    }
+    notes(&pool.notes)
 }
 
 /// Writes what is wrong with some objects to standard error.

@@ -20,4 +20,19 @@ mod tests {
         );
         assert!(page.matches("\n## ").count() > 15, "{page}");
     }
+
+    #[test]
+    fn every_verb_has_a_man_page() {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("man");
+        let _ = std::fs::remove_dir_all(&folder);
+        let written = Command::new(env!("CARGO_BIN_EXE_kubectl-gangmatch")).arg("__man").arg(&folder).output().unwrap();
+        assert!(written.status.success(), "{written:?}");
+        let page = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(page("kubectl-gangmatch.1").contains("gangmatch"));
+        assert!(page("kubectl-gangmatch-drain.1").contains("condor_drain"));
+        let hidden = |name: &str| name.contains("__");
+        let names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let names: Vec<String> = names.collect();
+        assert!(names.len() > 15 && !names.iter().any(|name| hidden(name)), "{names:?}");
+    }
 }

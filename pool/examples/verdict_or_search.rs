@@ -1,7 +1,7 @@
 //! What it costs to find out that a job has no gang: by the engine's search, and by the verdict over a summary. A table for
 //! `docs/summaries.md`.
 //!
-//! `cargo run -q --release -p pool --example verdict_or_search`
+//! `cargo run -q -p pool --example verdict_or_search`
 
 use std::hint::black_box;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crds::{AdFields, ExprText, Job, JobSpec, Machine, MachineSpec, Port};
 use gangindex::Indexed;
 use kube::ResourceExt;
 use matchmaker::{Config, Snapshot};
-use pool::{CycleInputs, Objects, published, snapshot, verdict};
+use pool::{CycleInputs, Objects, SnapshotBuilder, published, verdict};
 use summary::{Limits, Summary, Verdict};
 
 const MACHINES: usize = 10_000;
@@ -21,10 +21,13 @@ const JOBS: usize = 200;
 /// Why nothing in the pool will do, and the constraint of one such job.
 type Sort = (&'static str, fn(usize) -> String);
 
-const SORTS: [Sort; 5] = [
+const SORTS: [Sort; 6] = [
     ("a text that no machine has", |job| format!("cpu.Arch == \"arch-{job}\"")),
     ("more than any machine has", |job| format!("cpu.Memory >= {}", 1_000_000 + job)),
     ("an attribute that no machine has", |job| format!("cpu.Memry >= {job}")),
+    ("one of two texts that no machine has", |job| {
+        format!("cpu.Arch == \"arch-{job}\" || cpu.Arch == \"other-{job}\"")
+    }),
     ("arithmetic over an attribute", |job| format!("cpu.Memory * 2 >= {}", 3_000_000 + job)),
     ("arithmetic over two attributes", |job| format!("cpu.Memory + cpu.Disk >= {}", 9_000_000 + job)),
 ];
@@ -55,12 +58,13 @@ fn job(number: usize, constraint: &str) -> Job {
     placed(Job::new(&format!("j{number}"), JobSpec { ad, ..JobSpec::default() }))
 }
 
-/// The pool with so many jobs of a sort.
-fn pool_of(jobs: usize, constraint: fn(usize) -> String) -> Snapshot {
-    let mut objects = Objects::default();
+/// The pool without jobs, and with those of a sort: one snapshot after the other, as the controller takes them.
+fn pools(constraint: fn(usize) -> String) -> [Snapshot; 2] {
+    let (mut objects, mut builder) = (Objects::default(), SnapshotBuilder::default());
     (0..MACHINES).for_each(|number| objects.machines.put(machine(number)));
-    (0..jobs).for_each(|number| objects.jobs.put(job(number, &constraint(number))));
-    snapshot(&objects, &CycleInputs::default())
+    let empty = builder.build(&objects, &CycleInputs::default());
+    (0..JOBS).for_each(|number| objects.jobs.put(job(number, &constraint(number))));
+    [empty, builder.build(&objects, &CycleInputs::default())]
 }
 
 fn microseconds(of: impl FnOnce()) -> f64 {
@@ -71,7 +75,7 @@ fn microseconds(of: impl FnOnce()) -> f64 {
 
 /// Microseconds a job: the first search and later ones, without a reason; the first search with one; the verdict.
 fn measured((_, constraint): &Sort, summary: &Summary) -> [f64; 4] {
-    let (empty, full) = (pool_of(0, *constraint), pool_of(JOBS, *constraint));
+    let [empty, full] = pools(*constraint);
     let [quiet, explaining] = [false, true].map(|explains| Config { explains, ..Config::product() });
     let each = |all: f64| all / JOBS as f64;
     let searched = |config: &Config| {
@@ -96,7 +100,8 @@ fn measured((_, constraint): &Sort, summary: &Summary) -> [f64; 4] {
 
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let summary = published(&pool_of(0, SORTS[0].1)).summary(&Limits::default());
+    let [empty, _] = pools(SORTS[0].1);
+    let summary = published(&empty).summary(&Limits::default());
     writeln!(
         out,
         "| no machine meets the constraint: | first search, µs | later cycles, µs | first search with its reason, µs | verdict, µs |"

@@ -50,8 +50,8 @@ pub enum Cause {
 pub struct Obstacle {
     /// The label of the port.
     pub port: String,
-    /// The offers, in the order of their keys.
-    pub offers: Vec<(AdKey, Cause)>,
+    /// The offers, in the order of their keys; without a key, if the reader may not be told which ones they are.
+    pub offers: Vec<(Option<AdKey>, Cause)>,
     /// There may be others.
     pub has_more: bool,
 }
@@ -68,15 +68,31 @@ pub struct Obstacles<'p> {
     unavailable: &'p [Unavailable],
     /// The pool as it would be if all offers were available to those that their owners allow.
     opened: OnceCell<Snapshot>,
+    /// Whoever reads it may know all offers.
+    names_all: bool,
     /// What is left of the steps, by namespace, and in all.
     left: BTreeMap<String, u64>,
     left_in_all: u64,
 }
 
 impl<'p> Obstacles<'p> {
-    /// Of jobs in this pool.
+    /// Of jobs in this pool. An offer is named if it is in the namespace of the job, or if its owner discloses it.
     pub fn of(pool: &'p Snapshot, unavailable: &'p [Unavailable]) -> Obstacles<'p> {
-        Obstacles { pool, unavailable, opened: OnceCell::new(), left: BTreeMap::new(), left_in_all: STEPS_MAX }
+        let (opened, left) = (OnceCell::new(), BTreeMap::new());
+        Obstacles { pool, unavailable, opened, names_all: false, left, left_in_all: STEPS_MAX }
+    }
+
+    /// The same for a reader who may read all offers.
+    #[must_use]
+    pub fn naming_all(self) -> Obstacles<'p> {
+        Obstacles { names_all: true, ..self }
+    }
+
+    /// The name of an offer, if readers in a namespace may know it.
+    fn name(&self, id: AdId, namespace: &str) -> Option<AdKey> {
+        let ad = self.pool.ad(id)?;
+        let is_told = self.names_all || ad.key.namespace == namespace || ad.offer()?.disclosed;
+        is_told.then(|| ad.key.clone())
     }
 
     /// What stands in the way of a job without a gang. None if that takes too many steps to find out; empty if nothing does, or if it is
@@ -92,7 +108,7 @@ impl<'p> Obstacles<'p> {
                 self.withheld(unmatched, &namespace, &mut steps, (config, now))
             }
             Verdict::WaitingForCapacity if unmatched.ports.len() > 1 => {
-                self.taken(unmatched, &mut steps, (config, now))
+                self.taken(unmatched, &namespace, &mut steps, (config, now))
             }
             _ => Vec::new(),
         };
@@ -125,7 +141,7 @@ impl<'p> Obstacles<'p> {
             offers: lacking
                 .offers
                 .iter()
-                .filter_map(|id| Some((opened.ad(*id)?.key.clone(), causes.get(id)?.clone())))
+                .filter_map(|id| Some((self.name(*id, namespace), causes.get(id)?.clone())))
                 .collect(),
             has_more: lacking.has_more,
         };
@@ -133,17 +149,23 @@ impl<'p> Obstacles<'p> {
     }
 
     /// The ports at which fewer offers are part of a gang than would match the port alone.
-    fn taken(&self, unmatched: &Unmatched, steps: &mut u64, settings: (&Config, i64)) -> Vec<Obstacle> {
+    fn taken(
+        &self,
+        unmatched: &Unmatched,
+        namespace: &str,
+        steps: &mut u64,
+        settings: (&Config, i64),
+    ) -> Vec<Obstacle> {
         let Some(together) = bound_together(self.pool, unmatched.root, steps, settings) else { return Vec::new() };
         let ports = unmatched.ports.iter().zip(together);
         let told = ports.filter(|(port, ids)| {
             let fits = u64::try_from(ids.len()).unwrap_or(u64::MAX);
             port.busy > 0 && !ids.is_empty() && ids.len() <= TOGETHER_MAX && fits < port.fits_when_free()
         });
-        let key = |id: &AdId| Some((self.pool.ad(*id)?.key.clone(), Cause::Taken));
+        let key = |id: &AdId| (self.name(*id, namespace), Cause::Taken);
         let obstacle = |(port, ids): (&matchmaker::PortCount, BTreeSet<AdId>)| Obstacle {
             port: port.label.clone(),
-            offers: ids.iter().filter_map(key).collect(),
+            offers: ids.iter().map(key).collect(),
             has_more: false,
         };
         told.map(obstacle).collect()
@@ -168,24 +190,43 @@ fn opened(pool: &Snapshot, unavailable: &[Unavailable]) -> Snapshot {
 }
 
 impl Obstacle {
-    /// What stands in the way, in words. Names no offer of a namespace that may not offer to others.
+    /// What stands in the way, in words.
     fn sentence(&self) -> String {
-        let port = &self.port;
-        if let Some((key, _)) = self.offers.iter().find(|(_, cause)| *cause == Cause::Untrusted) {
-            return format!(
-                "port `{port}`: offers in namespace `{}` would match, but that namespace lacks the label gangmatch.dev/offers=cluster",
-                key.namespace
-            );
+        let (port, count) = (&self.port, self.offers.len());
+        let names: Vec<String> =
+            self.offers.iter().filter_map(|(key, cause)| Some(named(key.as_ref()?, cause))).collect();
+        let is_one = count == 1 && !self.has_more;
+        if self.offers.iter().any(|(_, cause)| *cause == Cause::Untrusted) {
+            return match self.untrusted_namespace() {
+                Some(namespace) => format!(
+                    "port `{port}`: offers in namespace `{namespace}` would match, but that namespace lacks the label \
+                     gangmatch.dev/offers=cluster"
+                ),
+                None => format!(
+                    "port `{port}`: offers of another namespace would match, but that namespace lacks the label \
+                     gangmatch.dev/offers=cluster"
+                ),
+            };
         }
-        let names: Vec<String> = self.offers.iter().map(|(key, cause)| named(key, cause)).collect();
-        let is_one = names.len() == 1 && !self.has_more;
         if self.offers.iter().all(|(_, cause)| *cause == Cause::Taken) {
             let fits = if is_one { "fits" } else { "fit" };
-            return format!("at `{port}`, only {} {fits} the partners at the other ports", names.join(" and "));
+            let which = if names.len() == count { names.join(" and ") } else { format!("{count} of them") };
+            return format!("at `{port}`, only {which} {fits} the partners at the other ports");
         }
-        let others = if self.has_more { " and others" } else { "" };
-        let is = if is_one { "is" } else { "are" };
-        format!("port `{port}`: {}{others} would match, but {is} not available", names.join(", "))
+        let are = if is_one { "is" } else { "are" };
+        let which = match (names.len(), names.len() == count && !self.has_more) {
+            (0, _) if is_one => "1 offer".to_owned(),
+            (0, _) => "offers".to_owned(),
+            (_, true) => names.join(", "),
+            (_, false) => format!("{} and others", names.join(", ")),
+        };
+        format!("port `{port}`: {which} would match, but {are} not available")
+    }
+
+    /// The namespace that lacks the label, if it may be told.
+    fn untrusted_namespace(&self) -> Option<&str> {
+        let untrusted = self.offers.iter().filter(|(_, cause)| *cause == Cause::Untrusted);
+        untrusted.filter_map(|(key, _)| key.as_ref()).map(|key| key.namespace.as_str()).next()
     }
 }
 
@@ -225,17 +266,19 @@ pub fn explained(unmatched: &Unmatched, obstacles: &[Obstacle]) -> Explanation {
 
 /// What can be done about the offers that stand in a job's way; none if there are none, or if that is up to those who hold them.
 fn advice(obstacles: &[Obstacle]) -> Option<String> {
-    let mut offers = obstacles.iter().flat_map(|obstacle| &obstacle.offers);
-    let (key, cause) = offers.clone().find(|(_, cause)| *cause == Cause::Untrusted).or_else(|| offers.next())?;
-    match cause {
-        Cause::Untrusted => Some(format!(
-            "ask a cluster administrator to allow it: kubectl label namespace {} gangmatch.dev/offers=cluster",
-            key.namespace
-        )),
-        Cause::Closed(_) => Some(format!(
-            "the owner decides when it is available again: see the condition Ready of {} {}/{}",
-            key.kind, key.namespace, key.name
-        )),
-        Cause::Taken => None,
+    let is_untrusted = |obstacle: &&Obstacle| obstacle.offers.iter().any(|(_, cause)| *cause == Cause::Untrusted);
+    if let Some(obstacle) = obstacles.iter().find(is_untrusted) {
+        let namespace = obstacle.untrusted_namespace().unwrap_or("NAMESPACE");
+        return Some(format!(
+            "ask a cluster administrator to allow it: kubectl label namespace {namespace} gangmatch.dev/offers=cluster"
+        ));
     }
+    let mut offers = obstacles.iter().flat_map(|obstacle| &obstacle.offers);
+    let (key, _) = offers.find(|(_, cause)| matches!(cause, Cause::Closed(_)))?;
+    Some(match key {
+        Some(AdKey { kind, namespace, name }) => format!(
+            "the owner decides when it is available again: see the condition Ready of {kind} {namespace}/{name}"
+        ),
+        None => "wait until the offer is available again, or ask its owner".to_owned(),
+    })
 }

@@ -7,7 +7,7 @@ mod cluster;
 mod tests {
     use std::collections::BTreeMap;
 
-    use crds::{AllowedNamespaces, License, Machine, NamespacesFrom, Port, Res, StopPolicy};
+    use crds::{AllowedNamespaces, Disclosure, License, Machine, NamespacesFrom, Port, Res, StopPolicy};
     use gangindex::Engine;
     use matchmaker::{Config, Plain};
     use pool::{CycleInputs, Objects, Obstacles, SnapshotBuilder, explained};
@@ -93,6 +93,18 @@ mod tests {
     }
 
     #[test]
+    fn m1_offers_of_other_namespaces_are_counted_and_not_named() {
+        let mut vcs = for_all(license("vcs", 4, &[port("requester", "true")]), "eda");
+        vcs.spec.offer.stop_policy = StopPolicy::Hold;
+        let mut all = objects(&[job("sim", &[port("license", "license.Type == \"License\"")])], &[], &[vcs]);
+        let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
+        all.namespaces.insert("eda".to_owned(), labels);
+        let (why, hint, _) = said(&all);
+        assert_eq!(why, "port `license`: 1 offer would match, but is not available");
+        assert_eq!(hint, "wait until the offer is available again, or ask its owner");
+    }
+
+    #[test]
     fn m1_what_lacks_two_closed_offers_names_both() {
         let mut calibre = node_locked("b-1");
         calibre.spec.offer.stop_policy = StopPolicy::HoldAndDrain;
@@ -123,20 +135,21 @@ mod tests {
     }
 
     #[test]
-    fn m3_a_namespace_without_the_label_is_named_and_its_offers_are_not() {
-        let license = for_all(license("vcs", 4, &[port("requester", "true")]), "eda");
+    fn m3_the_missing_label_of_a_namespace_is_told_and_the_namespace_if_its_owner_discloses_it() {
+        let mut license = for_all(license("vcs", 4, &[port("requester", "true")]), "eda");
         let wanted: Port = port("license", "license.Type == \"License\"");
-        let mut all = objects(&[job("sim", &[wanted])], &[], &[license]);
+        let mut all = objects(&[job("sim", std::slice::from_ref(&wanted))], &[], std::slice::from_ref(&license));
         let (why, hint, reason) = said(&all);
         assert_eq!(
             why,
-            "port `license`: offers in namespace `eda` would match, but that namespace lacks the label gangmatch.dev/offers=cluster"
+            "port `license`: offers of another namespace would match, but that namespace lacks the label gangmatch.dev/offers=cluster"
         );
-        assert_eq!(
-            hint,
-            "ask a cluster administrator to allow it: kubectl label namespace eda gangmatch.dev/offers=cluster"
-        );
+        assert!(hint.ends_with("kubectl label namespace NAMESPACE gangmatch.dev/offers=cluster"), "{hint}");
         assert_eq!(reason, "OffersUnavailable");
+        license.spec.offer.disclosure = Disclosure::Full;
+        let (why, hint, _) = said(&objects(&[job("sim", &[wanted])], &[], &[license]));
+        assert!(why.starts_with("port `license`: offers in namespace `eda` would match"), "{why}");
+        assert!(hint.ends_with("kubectl label namespace eda gangmatch.dev/offers=cluster"), "{hint}");
         all.namespaces
             .insert("eda".to_owned(), BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]));
         let pool = SnapshotBuilder::default().build(&all, &CycleInputs::default());

@@ -225,23 +225,22 @@ async fn write_all(context: Arc<Context>, changes: Vec<AccountChange>, said: Opt
 
 /// Makes one write. Returns why it failed, if it did; of an account that has changed, the change comes by watch.
 async fn write(context: &Context, change: AccountChange) -> Option<String> {
-    let answer = match change {
+    let keep = |account| context.cache.update_if_new(|all| all.apply_account(account));
+    match change {
         AccountChange::Create(accounts) => {
             for account in accounts {
-                let made = context.cluster.create_unread(&account).await;
-                let lost = lost(context, made);
-                if lost.is_some() {
-                    return lost;
+                let failed = lost(context, context.cluster.create(&account).await.map(keep));
+                if failed.is_some() {
+                    return failed;
                 }
             }
-            return None;
+            None
         }
         AccountChange::Store { name, ops, .. } => {
-            let patch = ObjectPatch::Json(ops.build());
-            context.cluster.patch_status::<Account>(&ObjectKey::new("", &name), &patch).await
+            let (key, patch) = (ObjectKey::new("", &name), ObjectPatch::Json(ops.build()));
+            lost(context, context.cluster.patch_status::<Account>(&key, &patch).await.map(keep))
         }
-    };
-    lost(context, answer.map(|account| context.cache.update_if_new(|all| all.apply_account(account))))
+    }
 }
 
 fn lost(context: &Context, answer: Answer<()>) -> Option<String> {

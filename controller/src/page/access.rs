@@ -17,8 +17,8 @@ use super::limits::Bucket;
 use super::sight::{Allowed, Kind, Sight};
 
 /// How long an answer is believed.
-const BELIEVED_MS: u64 = 60_000;
-/// The same of the answer that a token is not good.
+const BELIEVED_MS: u64 = 30_000;
+/// The same of a no: a token that is not good, a right that is missing.
 const REFUSED_MS: u64 = 10_000;
 /// How many tokens and viewers are remembered.
 const TOKENS_MAX: usize = 1024;
@@ -55,11 +55,11 @@ pub(crate) enum Denied {
 pub(crate) struct Access {
     client: Client,
     started: Instant,
-    known: Mutex<Known>,
+    known: Mutex<Answers>,
 }
 
 /// What is remembered.
-struct Known {
+struct Answers {
     /// By the digest of the token; none: it is not good. With the end of the time for which that is believed.
     tokens: BTreeMap<[u8; 32], (Option<Arc<Viewer>>, u64)>,
     viewers: BTreeMap<Arc<Viewer>, OfViewer>,
@@ -71,13 +71,15 @@ struct Known {
 /// What is remembered about a viewer.
 struct OfViewer {
     requests: Bucket,
+    /// How often rights of this viewer are asked about.
+    questions: Bucket,
     /// Whether the viewer may list a kind in a namespace, or everywhere, and until when that is believed.
     answers: BTreeMap<(Kind, Option<String>), (bool, u64)>,
 }
 
 impl Access {
     pub(crate) fn new(client: Client) -> Access {
-        let known = Known {
+        let known = Answers {
             tokens: BTreeMap::new(),
             viewers: BTreeMap::new(),
             token_reviews: Bucket::full(40, 10, 0),
@@ -179,7 +181,7 @@ impl Access {
         if let Some((may, _)) = known.filter(|(_, until)| *until > now) {
             return Ok(may);
         }
-        self.turn().await?;
+        self.turn(viewer).await?;
         let review = review(viewer, kind, namespace);
         let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
         let answer = ask(api.create(&PostParams::default(), &review)).await?;
@@ -189,10 +191,10 @@ impl Access {
         Ok(may)
     }
 
-    /// Waits until another question may be asked.
-    async fn turn(&self) -> Result<(), Denied> {
+    /// Waits until another question about a viewer may be asked.
+    async fn turn(&self, viewer: &Arc<Viewer>) -> Result<(), Denied> {
         let begun = Instant::now();
-        while !self.known.lock().access_reviews.take(self.now_ms()) {
+        while !self.known.lock().may_ask(viewer, self.now_ms()) {
             if begun.elapsed() > DEADLINE {
                 return Err(Denied::Unavailable("too many questions about rights at once".to_owned()));
             }
@@ -202,7 +204,12 @@ impl Access {
     }
 }
 
-impl Known {
+impl Answers {
+    /// Whether another question about a viewer may be asked now.
+    fn may_ask(&mut self, viewer: &Arc<Viewer>, now: u64) -> bool {
+        self.of_viewer(viewer, now).questions.take(now) && self.access_reviews.take(now)
+    }
+
     fn remember_token(&mut self, digest: [u8; 32], viewer: Option<Arc<Viewer>>, until: u64, now: u64) {
         if self.tokens.len() >= TOKENS_MAX {
             self.tokens.retain(|_, (_, until)| *until > now);
@@ -223,7 +230,11 @@ impl Known {
                 self.viewers.pop_first();
             }
         }
-        let new = || OfViewer { requests: Bucket::full(30, 5, now), answers: BTreeMap::new() };
+        let new = || OfViewer {
+            requests: Bucket::full(30, 5, now),
+            questions: Bucket::full(450, 20, now),
+            answers: BTreeMap::new(),
+        };
         self.viewers.entry(viewer.clone()).or_insert_with(new)
     }
 }
@@ -236,7 +247,7 @@ impl OfViewer {
         if self.answers.len() >= ANSWERS_MAX {
             self.answers.clear();
         }
-        self.answers.insert(question, (may, now.saturating_add(BELIEVED_MS)));
+        self.answers.insert(question, (may, now.saturating_add(if may { BELIEVED_MS } else { REFUSED_MS })));
     }
 }
 
@@ -280,9 +291,9 @@ mod tests {
         Arc::new(Viewer { name: name.to_owned(), ..Viewer::default() })
     }
 
-    fn known() -> Known {
+    fn known() -> Answers {
         let bucket = Bucket::full(1, 1, 0);
-        Known { tokens: BTreeMap::new(), viewers: BTreeMap::new(), token_reviews: bucket, access_reviews: bucket }
+        Answers { tokens: BTreeMap::new(), viewers: BTreeMap::new(), token_reviews: bucket, access_reviews: bucket }
     }
 
     #[test]

@@ -16,7 +16,7 @@ const NAMESPACE_MAX: usize = 100;
 
 /// The seats of a License at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seats {
+pub(crate) struct SeatSample {
     /// How many there are.
     pub(crate) all: i64,
     /// How many are claimed.
@@ -25,13 +25,13 @@ pub(crate) struct Seats {
     pub(crate) external: i64,
 }
 
-impl Seats {
+impl SeatSample {
     /// The seats of a License now.
-    pub(crate) fn of(license: &License) -> Seats {
+    pub(crate) fn of(license: &License) -> SeatSample {
         let used = usage(license.status.as_ref());
         let external = used.external.get("seats").copied().unwrap_or(0);
         let all = license.spec.capacity.get("seats").copied().unwrap_or(0);
-        Seats { all, claimed: used.used("seats").saturating_sub(external), external }
+        SeatSample { all, claimed: used.used("seats").saturating_sub(external), external }
     }
 
     /// How many are taken.
@@ -43,7 +43,7 @@ impl Seats {
 /// The samples of the Licenses, oldest first. A License that was created again begins anew.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct History {
-    of_license: BTreeMap<ObjectKey, (String, VecDeque<Seats>)>,
+    of_license: BTreeMap<ObjectKey, (String, VecDeque<SeatSample>)>,
 }
 
 impl History {
@@ -63,14 +63,14 @@ impl History {
             if samples.len() >= SAMPLES_MAX {
                 samples.pop_front();
             }
-            samples.push_back(Seats::of(license));
+            samples.push_back(SeatSample::of(license));
             kept.insert(key, (uid, samples));
         }
         self.of_license = kept;
     }
 
     /// The samples of a License, oldest first.
-    pub(crate) fn of(&self, key: &ObjectKey) -> Vec<Seats> {
+    pub(crate) fn of(&self, key: &ObjectKey) -> Vec<SeatSample> {
         self.of_license.get(key).map(|(_, samples)| samples.iter().copied().collect()).unwrap_or_default()
     }
 }
@@ -95,7 +95,10 @@ mod tests {
         let (mut history, one) = (History::default(), named("ns", "sim", "u"));
         (0..SAMPLES_MAX + 7).for_each(|_| history.sample(std::iter::once(&one)));
         let samples = history.of(&ObjectKey::new("ns", "sim"));
-        assert_eq!((samples.len(), samples.last()), (SAMPLES_MAX, Some(&Seats { all: 4, claimed: 1, external: 0 })));
+        assert_eq!(
+            (samples.len(), samples.last()),
+            (SAMPLES_MAX, Some(&SeatSample { all: 4, claimed: 1, external: 0 }))
+        );
         history.sample(std::iter::once(&named("ns", "sim", "another")));
         assert_eq!(history.of(&ObjectKey::new("ns", "sim")).len(), 1, "it was created again");
         history.sample(std::iter::empty());

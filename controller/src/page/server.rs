@@ -23,7 +23,7 @@ use super::html::{self, Frame, Here};
 use super::picture::{Picture, find};
 use super::sessions::{Sessions, new_number};
 use super::sight::{Kind, Sight};
-use super::view::gang::Gang;
+use super::view::gang::GangView;
 use super::view::{Query, jobs, offers, overview};
 use crate::cache::Cache;
 use crate::clock::Clock;
@@ -290,7 +290,7 @@ pub(super) fn render(
         "/machines" => html::machines(&frame(Here::Machines), query, &offers::machines(picture, sight, query)),
         "/licenses" => html::licenses(&frame(Here::Licenses), query, &offers::licenses(picture, sight, query)),
         "/job" => html::job(&frame(Here::Other), &jobs::job(picture, sight, namespace, name)?),
-        "/match" => html::gang(&frame(Here::Other), &Gang::of(picture, sight, namespace, name)?),
+        "/match" => html::gang(&frame(Here::Other), &GangView::of(picture, sight, namespace, name)?),
         "/offer" => {
             let kind = query.kind.as_deref().unwrap_or_default();
             html::offer(&frame(Here::Other), &offers::offer(picture, sight, kind, namespace, name)?)

@@ -87,7 +87,7 @@ impl Cluster {
     /// Creates an object. Nothing is tested before, so whatever forbids it, a quota or a policy, has refused it.
     pub(crate) async fn create<K>(&self, object: &K) -> Answer<K>
     where
-        K: ReadTrimmed<Scope = NamespaceResourceScope> + Serialize,
+        K: ReadTrimmed + Serialize,
     {
         self.post::<K, Trimmed<K>>(object).await.map(|sent| sent.0)
     }
@@ -95,7 +95,7 @@ impl Cluster {
     /// Creates an object that is not cached.
     pub(crate) async fn create_unread<K>(&self, object: &K) -> Answer<()>
     where
-        K: Resource<DynamicType = ()> + Serialize,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize,
     {
         self.post::<K, IgnoredAny>(object).await.map(drop)
     }

@@ -102,7 +102,14 @@ fn an_api_server_accepts_everything_that_is_rendered() {
 #[test]
 fn values_that_the_schema_does_not_know_are_refused() {
     let objects = r#"extraObjects=[{"kind":"ConfigMap"}]"#;
-    for value in ["serviceMonitor.enable=true", "serviceMonitor.interval=often", "image.digest=sha256:1", "replica=2"] {
+    for value in [
+        "serviceMonitor.enable=true",
+        "serviceMonitor.interval=often",
+        "image.digest=sha256:1",
+        "replica=2",
+        "page.on=true",
+        "prometheusRule.runbookUrl=",
+    ] {
         let message = rendered(&["--set", value]).unwrap_err();
         assert!(message.contains("values don't meet the specifications of the schema"), "{value}: {message}");
     }

@@ -308,8 +308,9 @@ fn on_a_machine_that_is_drained_work_goes_on_and_none_begins() {
     here.merge("gmm/m", r#"{"spec": {"stopPolicy": "Hold"}}"#);
     here.wait_reason("gmm/m", "Ready", "Draining");
     here.apply(&of("b"));
-    let why = here.wait_reason("gmj/b", "Matched", "NoCandidates");
-    assert!(why.ends_with("; 1 offer is not available and were not tried: see their condition Ready"), "{why}");
+    let why = here.wait_reason("gmj/b", "Matched", "OffersUnavailable");
+    let closed = format!("Machine {}/m (draining, stopPolicy is Hold) would match, but is not available", here.name);
+    assert!(why.ends_with(&closed), "{why}");
     assert_eq!(text(&running(&here).remove(0), "/spec/nodeName"), node, "its work goes on");
     assert_eq!(text(&here.get("gmj/a"), "/status/phase"), "Running");
     here.merge("gmj/a", r#"{"spec": {"done": true}}"#);

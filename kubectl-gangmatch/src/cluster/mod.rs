@@ -16,28 +16,30 @@ pub(crate) use failure::Failure;
 pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
 
+/// The heading in the help of the options that many verbs have.
+pub(crate) const HEADING: &str = "Cluster options";
+
 /// The options of kubectl that choose a cluster and a user.
 #[derive(Clone, Debug, Default, clap::Args)]
-#[command(next_help_heading = "Cluster options")]
 pub(crate) struct ClusterOptions {
     /// The context of the kubeconfig. Default: the current context.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = HEADING)]
     pub(crate) context: Option<String>,
 
     /// The kubeconfig. Default: that of kubectl.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// The user to act as. With files: the user who creates the objects, which a cluster would record as `Owner`.
-    #[arg(long = "as", value_name = "USER")]
+    #[arg(long = "as", value_name = "USER", help_heading = HEADING)]
     pub(crate) user: Option<String>,
 
     /// A group to act as. Can be repeated.
-    #[arg(long = "as-group", value_name = "GROUP")]
+    #[arg(long = "as-group", value_name = "GROUP", help_heading = HEADING)]
     pub(crate) groups: Vec<String>,
 
     /// How long to wait for one answer of the API server, such as 10s. Default: that of kubectl.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = HEADING)]
     pub(crate) request_timeout: Option<String>,
 }
 
@@ -45,7 +47,7 @@ pub(crate) struct ClusterOptions {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NamespaceOption {
     /// The namespace. Default: that of the context; with files: default.
-    #[arg(short, long, value_name = "NAME", help_heading = "Cluster options")]
+    #[arg(short, long, value_name = "NAME", help_heading = HEADING)]
     pub(crate) namespace: Option<String>,
 }
 
@@ -56,7 +58,7 @@ pub(crate) struct NamespaceOptions {
     pub(crate) one: NamespaceOption,
 
     /// All namespaces.
-    #[arg(short = 'A', long, conflicts_with = "namespace", help_heading = "Cluster options")]
+    #[arg(short = 'A', long, conflicts_with = "namespace", help_heading = HEADING)]
     pub(crate) all_namespaces: bool,
 }
 

@@ -91,8 +91,7 @@ pub(crate) fn run(arguments: &HistoryArguments, out: &mut impl Write) -> anyhow:
         }
     }
     output.print(out, &listing(&rows, namespace.as_deref(), subject.as_ref()))?;
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -20,7 +20,7 @@ use crate::cluster::Pool;
 use crate::command::accounts;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::together::{self, Placement};
-use crate::command::verdicts;
+use crate::command::verdicts::{self, Given};
 use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
 use crate::screen::{Screen, shown};
@@ -30,9 +30,9 @@ use crate::table::table;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 Exit status:
-  0  all manifests were read, whether jobs matched or not
-  1  there is a mistake in the manifests; the other manifests were matched
-  2  an option is wrong, a file does not exist, or there is no manifest
+  0  all manifests and summaries were read, whether jobs matched or not
+  1  there is a mistake in the manifests, or a summary cannot be read; the others were matched
+  2  an option is wrong, a file with manifests does not exist, or there is no manifest
 
 Matches and reasons are printed to standard output; errors and warnings are printed to standard error, with file and line.";
 
@@ -59,7 +59,8 @@ pub(crate) struct MatchArguments {
     now: Option<jiff::Timestamp>,
 
     /// A summary of another pool, as `summary -o json` prints it. Can be repeated. No gang is searched; what each summary says of
-    /// each job is printed: Cannot (that pool has no gang for it), Full (it may have one, but none that is free) or Now.
+    /// each job is printed: Cannot (that pool has no gang for it), Full (it may have one, but none that is free), Now, or Unreadable
+    /// (the file is no summary, so nothing is known).
     #[arg(long, value_name = "FILE")]
     summary: Vec<PathBuf>,
 
@@ -135,13 +136,14 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
     let refused = if arguments.summary.is_empty() {
         negotiate(arguments, &objects, (&pool, &unavailable), now, out)?
     } else {
-        let answers = verdicts::answers(&pool, &verdicts::read(&arguments.summary)?);
+        let given: Vec<Given> = arguments.summary.iter().map(|file| Given::read(file)).collect();
+        let answers = verdicts::answers(&pool, &given);
         match arguments.output {
             Output::Table => verdicts::print(&mut Screen(out), &answers)?,
             Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&verdicts::list(&answers))?)?,
             Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&verdicts::list(&answers))?)?,
         }
-        Vec::new()
+        given.iter().filter_map(Given::problem).collect()
     };
     let problems: Vec<String> = problems.into_iter().chain(refused).collect();
     for problem in &problems {
@@ -302,7 +304,7 @@ fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::
 
 /// The jobs of which the same is to be said, those of the first job first.
 fn by_reason<'u>(printed: &Printed<'_>, all: impl Iterator<Item = &'u Unmatched>) -> Vec<(String, Vec<String>)> {
-    let mut obstacles = Obstacles::of(printed.pool, printed.unavailable);
+    let mut obstacles = Obstacles::of(printed.pool, printed.unavailable).naming_all();
     let (mut groups, mut places) = (Vec::<(String, Vec<String>)>::new(), BTreeMap::new());
     for unmatched in all {
         let key = printed.pool.ad(unmatched.root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name));

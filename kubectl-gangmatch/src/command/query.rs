@@ -108,8 +108,7 @@ pub(crate) fn run(arguments: &QueryArguments, out: &mut impl Write) -> anyhow::R
     let place = namespace.as_ref().map_or(String::new(), |name| format!(" in namespace {name}"));
     let nothing = format!("No {} matches{place}; there are {}.", kind.word(), entries.len());
     output.print(out, &listing(*kind, &query, &rows, namespace.is_none(), nothing))?;
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
 

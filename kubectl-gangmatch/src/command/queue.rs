@@ -81,8 +81,7 @@ pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::R
         }
     }
     output.print(out, &listing(&rows, namespace.as_deref(), now.time()))?;
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,13 +1,14 @@
-//! The help of all verbs as one page of Markdown: `docs/cli.md`.
+//! The help of all verbs as one page of Markdown, `docs/cli.md`, and as man pages.
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Arg, ArgAction, Command};
 
-/// The heading of the options that many verbs have.
-const CLUSTER: &str = "Cluster options";
+use crate::cluster::HEADING;
 
 const INTRODUCTION: &str = "\
 # The kubectl plugin
@@ -28,6 +29,25 @@ install target/release/kubectl-gangmatch ~/.local/bin/
 ```
 
 ";
+
+/// Where to write man pages.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ManArguments {
+    /// The folder.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// Writes a man page for the program and one for each verb.
+pub(crate) fn man(arguments: &ManArguments, whole: Command) -> anyhow::Result<ExitCode> {
+    let folder = &arguments.folder;
+    let write = || {
+        std::fs::create_dir_all(folder)?;
+        clap_mangen::generate_to(whole, folder)
+    };
+    write().with_context(|| format!("cannot write to {}", folder.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Prints the page.
 pub(crate) fn run(whole: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
@@ -80,7 +100,7 @@ fn section(verb: &Command) -> String {
 }
 
 fn is_of_cluster(arg: &Arg) -> bool {
-    arg.get_help_heading() == Some(CLUSTER)
+    arg.get_help_heading() == Some(HEADING)
 }
 
 fn about(verb: &Command) -> String {

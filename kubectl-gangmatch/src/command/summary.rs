@@ -3,13 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use pool::{CycleInputs, published, snapshot};
 use summary::{Limits, Numbers, Summary, Texts, Values};
 
 use crate::cluster::{self, ClusterOptions, Kind, ManifestOptions, NamespaceOption, Pool};
-use crate::output;
-use crate::screen::shown;
+use crate::output::{self, TableOrData};
 use crate::table::table;
 
 /// What `--help` says below the options.
@@ -37,15 +35,8 @@ pub(crate) struct SummaryArguments {
     namespace: NamespaceOption,
 
     /// The form of the output: tables, or the summary itself in JSON or YAML, as `match --summary` reads it.
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    output: Format,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Format {
-    Table,
-    Json,
-    Yaml,
+    #[arg(short, long, value_enum, default_value_t = TableOrData::Table)]
+    output: TableOrData,
 }
 
 /// Prints the summary. 0: all was read; 1: some object is wrong.
@@ -57,13 +48,11 @@ pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow:
     let limits = Limits::default();
     let summary = published(&snapshot(&objects, &CycleInputs::default())).summary(&limits);
     match arguments.output {
-        Format::Table => print(out, &summary, &limits)?,
-        Format::Json => writeln!(out, "{}", serde_json::to_string_pretty(&summary)?)?,
-        Format::Yaml => write!(out, "{}", serde_saphyr::to_string(&summary)?)?,
+        TableOrData::Table => print(out, &summary, &limits)?,
+        TableOrData::Json => output::json(out, &summary)?,
+        TableOrData::Yaml => output::yaml(out, &summary)?,
     }
-    for problem in &problems {
-        writeln!(std::io::stderr(), "error: {}", shown(problem))?;
-    }
+    output::problems(&problems)?;
     output::notes(&notes)?;
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

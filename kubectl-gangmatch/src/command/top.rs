@@ -32,6 +32,9 @@ Exit status:
 /// How often the terminal is asked for keys and its size.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// The lines that the queue has at least: an empty one, the headings, and some jobs.
+const QUEUE_MIN: usize = 6;
+
 /// What to show, and how often.
 #[derive(Debug, clap::Args)]
 pub(crate) struct TopArguments {
@@ -153,7 +156,9 @@ fn read_with(
 fn frame(reading: &Reading, size: Size) -> Vec<String> {
     let Reading { time, status, queue } = reading;
     let mut lines = vec![format!("kubectl gangmatch top    {}    q ends", instant(*time)), String::new()];
-    lines.extend(status::text(status, *time).lines().map(str::to_owned));
+    // On a small terminal the status ends early, so that the head of the queue is seen.
+    let room = size.lines.saturating_sub(lines.len() + QUEUE_MIN);
+    lines.extend(status::text(status, *time).lines().take(room).map(str::to_owned));
     lines.push(String::new());
     let heading = ["POSITION", "NAMESPACE", "NAME", "PRIORITY", "WAITING", "REASON", "WHY"].map(str::to_owned).to_vec();
     let row = |row: &Waiting| {
@@ -267,8 +272,8 @@ mod tests {
                 "{lines:#?}"
             );
         }
-        let lines = frame(&reading, Size { lines: 24, columns: 80 });
-        assert_eq!(lines.len(), 24);
+        let lines = frame(&reading, Size { lines: 12, columns: 80 });
+        assert_eq!(lines.len(), 12);
         assert!(lines.iter().any(|line| line.starts_with("1         eda        job-1")), "{lines:#?}");
     }
 }

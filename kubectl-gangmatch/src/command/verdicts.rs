@@ -1,13 +1,14 @@
 //! `match --summary`: jobs and summaries of pools into what each summary says of each job.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
 
-use anyhow::{Context, bail};
-use matchmaker::{Ports, Snapshot};
+use anyhow::{Context, anyhow, bail};
+use matchmaker::{PoolAd, Ports, Snapshot};
 use pool::verdict;
 use serde_json::{Value, json};
-use summary::{Summary, Verdict};
+use summary::{Limits, Summary, Verdict};
 
 use crate::table::table;
 
@@ -21,48 +22,68 @@ pub(crate) struct Answer {
     verdict: &'static str,
     port: Option<String>,
     conjunct: Option<String>,
+    problem: Option<String>,
 }
 
-/// The summaries in these files, as `summary -o json` or `-o yaml` prints them.
-///
-/// # Errors
-/// One of them cannot be read, or is no summary: of such a pool nothing is known.
-pub(crate) fn read(files: &[PathBuf]) -> anyhow::Result<Vec<(String, Summary)>> {
-    let one = |file: &PathBuf| Ok((file.display().to_string(), read_one(file)?));
-    files.iter().map(one).collect()
+/// A file that was given as a summary: the summary, or why there is none.
+pub(crate) struct Given {
+    file: String,
+    summary: Result<Summary, String>,
 }
 
-fn read_one(file: &Path) -> anyhow::Result<Summary> {
-    let name = file.display();
-    let meta = std::fs::metadata(file).with_context(|| format!("cannot read {name}"))?;
-    if meta.len() > FILE_BYTES_MAX {
-        bail!("{name} is larger than {} KiB, so it is no summary", FILE_BYTES_MAX / 1024);
+impl Given {
+    /// What is in a file, as `summary -o json` or `-o yaml` prints it.
+    pub(crate) fn read(file: &Path) -> Given {
+        let summary = read(file).map_err(|error| format!("{error:#}"));
+        Given { file: file.display().to_string(), summary }
     }
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {name}"))?;
-    serde_saphyr::from_str(&text)
-        .map_err(|error| anyhow::anyhow!("{}", error.to_string().lines().next().unwrap_or("").to_owned()))
-        .with_context(|| format!("{name} is no summary; write one with `kubectl gangmatch summary -o json`"))
+
+    /// Why there is no summary, with the name of the file.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.summary.as_ref().err().map(|problem| format!("{}: {problem}", self.file))
+    }
 }
 
-/// What each summary says of each job of a pool.
-pub(crate) fn answers(pool: &Snapshot, summaries: &[(String, Summary)]) -> Vec<Answer> {
+fn read(file: &Path) -> anyhow::Result<Summary> {
+    let mut text = String::new();
+    let read = File::open(file).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+    let bytes = read.context("cannot be read")?;
+    if u64::try_from(bytes).is_ok_and(|bytes| bytes > FILE_BYTES_MAX) {
+        bail!("larger than {} KiB, so it is no summary", FILE_BYTES_MAX / 1024);
+    }
+    let refused = |why: String| anyhow!("no summary, as `kubectl gangmatch summary -o json` writes it: {why}");
+    let first_line = |text: String| text.lines().next().unwrap_or("").to_owned();
+    let summary: Summary = serde_saphyr::from_str(&text).map_err(|error| refused(first_line(error.to_string())))?;
+    summary.check(&Limits::default()).map_err(|problem| refused(problem.to_string()))?;
+    Ok(summary)
+}
+
+/// What each summary says of each job of a pool. Of a pool whose summary cannot be read nothing is known.
+pub(crate) fn answers(pool: &Snapshot, given: &[Given]) -> Vec<Answer> {
     let jobs = pool.ads().filter(|(_, ad)| ad.offer().is_none());
-    let answers = |(_, ad)| {
-        let of = move |(file, summary): &(String, Summary)| answer(ad, file, verdict(&ad.ports, summary));
-        summaries.iter().map(of).collect::<Vec<Answer>>()
-    };
+    let answers = |(_, ad)| given.iter().map(move |given| answer(ad, given)).collect::<Vec<Answer>>();
     jobs.flat_map(answers).collect()
 }
 
-fn answer(ad: &matchmaker::PoolAd, file: &str, verdict: Verdict) -> Answer {
+fn answer(ad: &PoolAd, given: &Given) -> Answer {
     let label = |ports: &Ports, port: usize| ports.list.get(port).map(|port| port.label.to_string());
-    let (verdict, port, conjunct) = match verdict {
-        Verdict::Cannot { port, conjunct } => ("Cannot", label(&ad.ports, port), conjunct),
-        Verdict::Full { port } => ("Full", label(&ad.ports, port), None),
-        Verdict::Now => ("Now", None, None),
+    let mut answer = Answer {
+        job: format!("{}/{}", ad.key.namespace, ad.key.name),
+        file: given.file.clone(),
+        verdict: "Unreadable",
+        port: None,
+        conjunct: None,
+        problem: None,
     };
-    let job = format!("{}/{}", ad.key.namespace, ad.key.name);
-    Answer { job, file: file.to_owned(), verdict, port, conjunct }
+    match given.summary.as_ref().map(|summary| verdict(&ad.ports, summary)) {
+        Ok(Verdict::Cannot { port, conjunct }) => {
+            (answer.verdict, answer.port, answer.conjunct) = ("Cannot", label(&ad.ports, port), conjunct);
+        }
+        Ok(Verdict::Full { port }) => (answer.verdict, answer.port) = ("Full", label(&ad.ports, port)),
+        Ok(Verdict::Now) => answer.verdict = "Now",
+        Err(problem) => answer.problem = Some(problem.clone()),
+    }
+    answer
 }
 
 /// The answers as a table.
@@ -79,7 +100,7 @@ pub(crate) fn print(out: &mut impl Write, answers: &[Answer]) -> std::io::Result
 pub(crate) fn list(answers: &[Answer]) -> Value {
     let item = |one: &Answer| {
         let always = [("job", one.job.as_str()), ("summary", &one.file), ("verdict", one.verdict)];
-        let sometimes = [("port", &one.port), ("conjunct", &one.conjunct)];
+        let sometimes = [("port", &one.port), ("conjunct", &one.conjunct), ("problem", &one.problem)];
         let sometimes = sometimes.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
         always.into_iter().chain(sometimes).map(|(name, text)| (name.to_owned(), json!(text))).collect::<Value>()
     };

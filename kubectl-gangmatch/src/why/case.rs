@@ -7,7 +7,7 @@ use gangindex::Indexed;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched};
-use pool::{CycleInputs, ObjectKey, OfferRef, snapshot, usage, used_text};
+use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, usage, used_text};
 
 use super::answer::{Holder, TakenOffer};
 use crate::cluster::Pool;
@@ -19,6 +19,8 @@ const HOLDERS_MAX: usize = 8;
 pub(crate) struct Case<'p> {
     pub(crate) pool: &'p Pool,
     pub(crate) snapshot: Snapshot,
+    /// Its offers that accept no claims, or none from other namespaces.
+    pub(crate) unavailable: Vec<Unavailable>,
     pub(crate) cycle: Cycle,
     /// What the cycle leaves.
     pub(crate) left: Snapshot,
@@ -31,10 +33,12 @@ impl<'p> Case<'p> {
     /// Runs a cycle on the pool.
     pub(crate) fn of(pool: &'p Pool, now: Timestamp) -> Case<'p> {
         let (config, mut finder) = (Config::product(), Indexed::new());
-        let snapshot = snapshot(&pool.objects, &CycleInputs::default());
+        let mut builder = SnapshotBuilder::default();
+        let snapshot = builder.build(&pool.objects, &CycleInputs::default());
+        let unavailable = builder.unavailable(&pool.objects);
         let cycle = finder.negotiate(&snapshot, &config, now.as_second());
         let left = snapshot.after(&cycle.gangs);
-        Case { pool, snapshot, cycle, left, config, now, finder }
+        Case { pool, snapshot, unavailable, cycle, left, config, now, finder }
     }
 
     /// The root of a job, if it waits.

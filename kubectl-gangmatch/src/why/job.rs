@@ -7,10 +7,10 @@ use crds::conditions::{find, reasons, types};
 use crds::{Job, Match};
 use kube::ResourceExt;
 use matchmaker::{
-    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, hint, inspect, negotiate,
-    service_order, suggest, summary, unknown, why,
+    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, inspect, negotiate,
+    service_order, suggest, summary, unknown,
 };
-use pool::{Cached, JobState, ObjectKey, job_state, matched_reason};
+use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state};
 
 use super::answer::{
     ChangeAnswer, Conflict, ConjunctAnswer, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
@@ -165,10 +165,18 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         answer.message = "the cycle had no steps left to say why".to_owned();
         return;
     };
-    answer.reason = matched_reason(&unmatched.verdict).to_owned();
-    answer.message = why(&unmatched);
+    let obstacles =
+        Obstacles::of(&case.left, &case.unavailable).naming_all().find(&unmatched, &case.config, case.now.as_second());
+    let Explanation { reason, why, hint } = explained(&unmatched, obstacles.as_deref().unwrap_or_default());
+    (answer.reason, answer.message) = (reason.to_owned(), why);
     answer.controller = said(job).filter(|said| said.reason != answer.reason);
     explain(case, &root, &unmatched, (key, job), answer);
+    if answer.suggestions.is_empty() && answer.unknown.is_empty() {
+        let (reason, message) = (answer.reason.clone(), answer.message.clone());
+        if !hint.is_empty() {
+            answer.controller.get_or_insert(Said { reason, message, hint: Some(hint) });
+        }
+    }
 }
 
 fn explain(
@@ -206,10 +214,6 @@ fn explain(
         let taken = gang.members.iter().skip(1).filter(|member| is_busy(member.ad));
         IfFree { members: summary(&case.snapshot, &gang), taken: taken.map(|member| case.taken(member.ad)).collect() }
     });
-    if answer.suggestions.is_empty() && answer.unknown.is_empty() && !hint(unmatched).is_empty() {
-        let hint = Some(hint(unmatched));
-        answer.controller.get_or_insert(Said { reason: answer.reason.clone(), message: answer.message.clone(), hint });
-    }
 }
 
 /// The gang that a root would get if nothing were taken.

@@ -110,6 +110,11 @@ mod tests {
     }
 
     #[test]
+    fn top() {
+        check("top");
+    }
+
+    #[test]
     fn queue() {
         check("queue");
     }

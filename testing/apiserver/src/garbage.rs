@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::call::{Call, Verb};
 use crate::kinds::Kind;
 use crate::object::{is_ending, meta};
@@ -52,7 +53,8 @@ impl Server {
                 due.map(|(key, _)| key.clone()).collect()
             });
             for key in keys {
-                self.answer(&deletion(kind, key));
+                // What is refused is tried again after the next change.
+                let _: Answer = self.answer(&deletion(kind, key));
             }
         }
     }

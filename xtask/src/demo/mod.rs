@@ -51,12 +51,16 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
 }
 
 /// What a reader can type next. Each works after the ones before it.
-const TRY: [(&str, &str); 8] = [
+const TRY: [(&str, &str); 9] = [
     ("kubectl get gmj,gmm,gml,gmatch -A", "jobs, machines, licenses, and the gang that was found"),
     ("kubectl describe gmj sim", "its ad, its conditions, its events"),
     ("kubectl explain gmj.spec.ports", "every field is documented"),
     ("kubectl apply -f examples/counted", "three jobs for two seats"),
     ("kubectl get gmj", "one of them waits: see WHY"),
+    (
+        "cargo run -q -p kubectl-gangmatch -- why run-3",
+        "the plugin says what it waits for, and who has it (it is built first)",
+    ),
     (
         r#"kubectl patch gmj run-1 --type merge -p '{"spec":{"done":true}}'"#,
         "run-1 is done, and the job that waits gets its seat",

@@ -68,7 +68,8 @@ fn fields(path: &str, schema: &Value, rows: &mut Vec<String>) {
         };
         // The column has it already.
         let about = description(field);
-        let about = about.rsplit_once(". Default: ").filter(|_| !default.is_empty()).map_or(about, |(before, _)| before);
+        let about =
+            about.rsplit_once(". Default: ").filter(|_| !default.is_empty()).map_or(about, |(before, _)| before);
         rows.push(format!("| {} | {} | {default} | {} |", code(&path), kind_of(field), meaning(about)));
         if !KNOWN.contains(&name.as_str()) {
             let (path, inner) = inside(&path, field);

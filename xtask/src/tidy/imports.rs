@@ -20,7 +20,7 @@ const IMPORTS: [(&str, &[&str]); 26] = [
     ("gangindex", &["classad", "matchmaker", "policy"]),
     ("baselines", &["classad", "gangindex", "matchmaker", "sampling"]),
     ("crds", &["classad"]),
-    ("pool", &["classad", "gangindex", "matchmaker", "crds", "policy", "summary"]),
+    ("pool", &["classad", "gangindex", "matchmaker", "crds", "policy", "sampling", "summary"]),
     (
         "controller",
         &[

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{Frame, named, plain, shown, state};
-use crate::page::view::gang::{Gang, GangMember, Position};
+use crate::page::view::gang::{GangMember, GangView, Position};
 
 /// A box of a member, and the room around it.
 const BOX: (usize, usize) = (240, 66);
@@ -12,7 +12,7 @@ const ROOM: (usize, usize) = (24, 46);
 const NAME_MAX: usize = 31;
 
 /// The page about the gang of a Match.
-pub(crate) fn page(frame: &Frame, gang: &Gang) -> Markup {
+pub(crate) fn page(frame: &Frame, gang: &GangView) -> Markup {
     let content = html! {
         section aria-label="Summary" {
             dl {
@@ -28,7 +28,7 @@ pub(crate) fn page(frame: &Frame, gang: &Gang) -> Markup {
 }
 
 /// The drawing and the table.
-pub(super) fn section(gang: &Gang) -> Markup {
+pub(super) fn section(gang: &GangView) -> Markup {
     html! {
         section aria-labelledby="gang" {
             h2 id="gang" { "Gang" }
@@ -68,7 +68,7 @@ fn corner(position: Position) -> (usize, usize) {
     (position.across * (BOX.0 + ROOM.0) / 2 + 2, position.down * (BOX.1 + ROOM.1) + 2)
 }
 
-fn drawing(gang: &Gang) -> Markup {
+fn drawing(gang: &GangView) -> Markup {
     let positions = gang.positions();
     let corners: Vec<(usize, usize)> = positions.iter().map(|position| corner(*position)).collect();
     let width = corners.iter().map(|(x, _)| x + BOX.0 + 2).max().unwrap_or(0);

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{number, plain};
-use crate::page::history::{EVERY_SECONDS, Seats};
+use crate::page::history::{EVERY_SECONDS, SeatSample};
 use crate::page::view::offers::Amount;
 
 const BAR: i64 = 110;
@@ -39,7 +39,7 @@ pub(super) fn legend() -> Markup {
 }
 
 /// The seats that were taken over the last hours.
-pub(super) fn curve(samples: &[Seats]) -> Markup {
+pub(super) fn curve(samples: &[SeatSample]) -> Markup {
     let (width, height) = CURVE;
     let most = samples.iter().map(|seats| seats.all.max(seats.taken())).max().unwrap_or(0).max(1);
     let steps = i64::try_from(samples.len().saturating_sub(1)).unwrap_or(1).max(1);

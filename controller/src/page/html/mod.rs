@@ -56,7 +56,8 @@ fn address(page: &str, query: &[(&str, &str)]) -> String {
     for (name, value) in query.iter().filter(|(_, value)| !value.is_empty()) {
         all.append_pair(name, value);
     }
-    format!("{page}?{}", all.finish())
+    let query = all.finish();
+    if query.is_empty() { page.to_owned() } else { format!("{page}?{query}") }
 }
 
 /// The name of an object, with a link to its page if there is one.

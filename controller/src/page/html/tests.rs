@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::*;
-use crate::page::history::Seats;
+use crate::page::history::SeatSample;
 use crate::page::policy::Sentence;
-use crate::page::view::gang::{Gang, GangMember};
+use crate::page::view::gang::{GangMember, GangView};
 use crate::page::view::jobs::{JobDetail, JobRow, PortRow};
 use crate::page::view::offers::{Amount, ClaimRow, OfferDetail, OfferRow};
 use crate::page::view::overview::{JobsPart, LicensesPart, MachinesPart, Overview};
@@ -62,12 +62,12 @@ fn offer_row(kind: &'static str) -> OfferRow {
         state: hostile(),
         reason: hostile(),
         amounts: vec![Amount { resource: hostile(), all: 10, claimed: 4, external: 2 }],
-        history: vec![Seats { all: 10, claimed: 4, external: 2 }; 3],
+        history: vec![SeatSample { all: 10, claimed: 4, external: 2 }; 3],
         age_seconds: 5,
     }
 }
 
-fn found_gang() -> Gang {
+fn found_gang() -> GangView {
     let member = |parent| GangMember {
         kind: hostile(),
         key: key(),
@@ -76,7 +76,7 @@ fn found_gang() -> Gang {
         allocation: hostile(),
         is_seen: true,
     };
-    Gang {
+    GangView {
         key: key(),
         decision: hostile(),
         reason: hostile(),

@@ -11,7 +11,7 @@ use crate::page::sight::{Kind, Sight};
 
 /// The gang of a Match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Gang {
+pub(crate) struct GangView {
     pub(crate) key: ObjectKey,
     pub(crate) decision: String,
     pub(crate) reason: String,
@@ -42,12 +42,12 @@ pub(crate) struct Position {
     pub(crate) down: usize,
 }
 
-impl Gang {
+impl GangView {
     /// The gang of a Match; none if there is none, or if the viewer may not list Matches there.
-    pub(crate) fn of(picture: &Picture, sight: &Sight, namespace: &str, name: &str) -> Option<Gang> {
+    pub(crate) fn of(picture: &Picture, sight: &Sight, namespace: &str, name: &str) -> Option<GangView> {
         let found = find(&picture.matches, namespace, name).filter(|_| sight.sees(Kind::Match, namespace))?;
         let status = found.status.clone().unwrap_or_default();
-        Some(Gang {
+        Some(GangView {
             key: ObjectKey::of(found),
             decision: format!("{:?}", status.decision),
             reason: status.reason.unwrap_or_default(),
@@ -140,19 +140,19 @@ mod tests {
     #[test]
     fn a_gang_is_seen_by_those_who_may_list_matches() {
         let mut sight = everywhere();
-        let gang = Gang::of(&picture(), &sight, "ns", "match").unwrap();
+        let gang = GangView::of(&picture(), &sight, "ns", "match").unwrap();
         assert_eq!(gang.decision, "Committed");
         assert_eq!(gang.members[2].allocation, "1 seats");
         assert!(gang.members.iter().all(|member| member.is_seen));
         sight.allowed.insert(Kind::License, Allowed::default());
-        assert!(!Gang::of(&picture(), &sight, "ns", "match").unwrap().members[2].is_seen);
+        assert!(!GangView::of(&picture(), &sight, "ns", "match").unwrap().members[2].is_seen);
         sight.allowed.insert(Kind::Match, Allowed::default());
-        assert_eq!(Gang::of(&picture(), &sight, "ns", "match"), None);
+        assert_eq!(GangView::of(&picture(), &sight, "ns", "match"), None);
     }
 
     #[test]
     fn a_parent_stands_above_the_middle_of_its_children() {
-        let gang = Gang::of(&picture(), &everywhere(), "ns", "match").unwrap();
+        let gang = GangView::of(&picture(), &everywhere(), "ns", "match").unwrap();
         let at = |across, down| Position { across, down };
         assert_eq!(gang.positions(), [at(1, 0), at(0, 1), at(2, 1)]);
         let mut deep = gang.clone();

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use pool::ObjectKey;
 
-use super::gang::Gang;
+use super::gang::GangView;
 use super::{ConditionRow, Listing, Query, age_seconds, condition_rows, listing, seconds_since};
 use crate::metrics::census::phase_text;
 use crate::page::picture::{Picture, find};
@@ -38,7 +38,7 @@ pub(crate) struct JobDetail {
     pub(crate) conjuncts: Vec<(String, String, i64)>,
     pub(crate) hint: Option<String>,
     /// Its gang, if a Match holds it and the viewer may list Matches there.
-    pub(crate) gang: Option<Gang>,
+    pub(crate) gang: Option<GangView>,
 }
 
 /// What the last search found at one port.
@@ -113,7 +113,7 @@ pub(crate) fn job(picture: &Picture, sight: &Sight, namespace: &str, name: &str)
     let job = find(&picture.jobs, namespace, name).filter(|_| sight.sees(Kind::Job, namespace))?;
     let status = job.status.clone().unwrap_or_default();
     let unmatched = status.unmatched.unwrap_or_default();
-    let gang = job.claim().and_then(|claim| Gang::of(picture, sight, namespace, &claim.match_name));
+    let gang = job.claim().and_then(|claim| GangView::of(picture, sight, namespace, &claim.match_name));
     Some(JobDetail {
         row: row(job, picture.taken_at),
         conditions: condition_rows(&status.conditions, picture.taken_at),

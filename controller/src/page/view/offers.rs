@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pool::{ObjectKey, usage};
 
 use super::{ConditionRow, Listing, Query, age_seconds, condition_rows, listing};
-use crate::page::history::Seats;
+use crate::page::history::SeatSample;
 use crate::page::picture::{Picture, find};
 use crate::page::policy::{Sentence, amounts, policy};
 use crate::page::sight::{Kind, Sight};
@@ -23,7 +23,7 @@ pub(crate) struct OfferRow {
     pub(crate) reason: String,
     pub(crate) amounts: Vec<Amount>,
     /// The seats of a License over the last hours, oldest first.
-    pub(crate) history: Vec<Seats>,
+    pub(crate) history: Vec<SeatSample>,
     pub(crate) age_seconds: i64,
 }
 

@@ -65,6 +65,9 @@ pub(crate) struct DescribeArguments {
 /// What there is to say of an object.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Description {
+    /// As `-o name` prints it.
+    #[serde(skip)]
+    name: String,
     /// Short facts, each with its name.
     #[serde(skip)]
     facts: Vec<(&'static str, String)>,
@@ -170,15 +173,17 @@ pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow
         }
     }
     match (output.output, described.as_slice()) {
-        (Format::Json | Format::Yaml, [one]) => output.print_data(out, &serde_json::to_value(one)?)?,
-        (Format::Json | Format::Yaml, all) => output.print_data(out, &serde_json::json!({"items": all}))?,
-        (_, all) => {
+        (Format::Json, [one]) => output::json(out, one)?,
+        (Format::Yaml, [one]) => output::yaml(out, one)?,
+        (Format::Json, all) => output::json(out, &serde_json::json!({"items": all}))?,
+        (Format::Yaml, all) => output::yaml(out, &serde_json::json!({"items": all}))?,
+        (Format::Name, all) => all.iter().try_for_each(|one| writeln!(out, "{}", one.name))?,
+        (Format::Table | Format::Wide, all) => {
             let texts: Vec<String> = all.iter().map(Description::text).collect();
             write!(Screen(&mut *out), "{}", texts.join("\n\n"))?;
         }
     }
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -198,6 +203,7 @@ fn description(
         _ => pool.objects.offer(OfferKind::License, key).map(|of| offer::describe(pool, of, now)).transpose()?,
     };
     let Some(mut found) = found else { return Ok(None) };
+    found.name = subject.kind.full_name(&subject.name);
     let cells = |event: &EventLine| {
         let time = event.time.map_or("-".to_owned(), |time| age(time, now));
         vec![time, event.type_.clone(), event.reason.clone(), event.message.clone()]

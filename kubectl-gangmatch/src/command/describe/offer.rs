@@ -62,7 +62,7 @@ pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyh
         published.map(|(name, value)| (name.clone(), value.clone())).collect(),
     );
     let entries = offer.status.map(|status| &status.claims).into_iter().flatten();
-    let holders: Vec<HolderLine> = entries.map(|(uid, entry)| holder(pool, uid, entry)).collect();
+    let holders: Vec<HolderLine> = entries.map(|(uid, entry)| holder(pool, offer, uid, entry)).collect();
     let cells = |row: &HolderLine| {
         let share = row.share.as_ref().map(|share| format!(" (shared: {share})")).unwrap_or_default();
         let with = if row.with.is_empty() { "-".to_owned() } else { row.with.join(", ") };
@@ -91,26 +91,23 @@ fn open_to(offer: OfferRef<'_>) -> String {
 }
 
 /// The claim of an entry: what the Match and the job tell of it, or, if they may not be read, the entry alone.
-fn holder(pool: &Pool, uid: &str, entry: &ClaimEntry) -> HolderLine {
+fn holder(pool: &Pool, offer: OfferRef<'_>, uid: &str, entry: &ClaimEntry) -> HolderLine {
     let found = pool.matches.values().find(|found| found.metadata.uid.as_deref() == Some(uid));
-    let root = found.and_then(|found| found.spec.members.first());
-    let root = root.map(|root| ObjectKey::new(&root.namespace, &root.name));
-    let named = entry.members.iter().find_map(|member| member.strip_prefix("Job "));
+    let members = found.map(|found| found.spec.members.as_slice()).unwrap_or_default();
+    let root = members.first().map(|root| ObjectKey::new(&root.namespace, &root.name));
     let job = root.as_ref().and_then(|key| pool.objects.jobs.get(key)).map(|held| held.object.as_ref());
+    let others = members.iter().skip(1).filter(|member| !offer.is(member));
     let amounts = entry.allocation.iter().map(|(resource, amount)| format!("{amount} {resource}"));
     let committed = found.and_then(|found| found.status.as_ref()?.committed_at.clone());
-    let others = entry.members.iter().filter(|member| !member.starts_with("Job "));
+    let namespace = entry.match_key.split('/').next().unwrap_or("");
     HolderLine {
-        job: root
-            .map(|key| key.to_string())
-            .or_else(|| named.map(str::to_owned))
-            .unwrap_or_else(|| "not readable".to_owned()),
+        job: root.map_or_else(|| format!("a job of namespace {namespace}"), |key| key.to_string()),
         phase: job.map_or("-".to_owned(), |job| format!("{:?}", phase(job).0)),
         holds: amounts.collect::<Vec<_>>().join(", "),
         share: entry.share.clone(),
         since: committed.map(|time| time.0),
         until: job.zip(found).map(|(job, found)| job::until(job, found).unwrap_or_else(|| "the job ends".to_owned())),
-        with: others.cloned().collect(),
+        with: others.map(|member| format!("{} {}/{}", member.kind, member.namespace, member.name)).collect(),
         match_name: entry.match_key.clone(),
     }
 }

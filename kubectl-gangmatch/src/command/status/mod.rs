@@ -1,6 +1,7 @@
 //! `status`: the pool at a glance.
 
 mod leader;
+mod text;
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -12,12 +13,11 @@ use jiff::Timestamp;
 use pool::{Objects, OfferRef, usage};
 use serde::Serialize;
 
-use crate::ages::age;
 use crate::cluster::{self, ClusterOptions, FileOptions, Kind, Kubectl, NamespaceOption, NowOption, Pool};
-use crate::output::{self, Format, OutputOptions};
+use crate::output::{self, TableOrData};
 use crate::screen::Screen;
-use crate::table::table;
 pub(crate) use leader::Leader;
+pub(crate) use text::text;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -41,8 +41,9 @@ pub(crate) struct StatusArguments {
     #[arg(long, value_name = "NAME", default_value = "gangmatch-system")]
     controller_namespace: String,
 
-    #[command(flatten)]
-    output: OutputOptions,
+    /// The form of the output.
+    #[arg(short, long, value_enum, default_value_t = TableOrData::Table)]
+    output: TableOrData,
 
     #[command(flatten)]
     files: FileOptions,
@@ -117,12 +118,12 @@ pub(crate) fn run(arguments: &StatusArguments, out: &mut impl Write) -> anyhow::
     if files.filename.is_empty() {
         status.controller = Some(Leader::read(&Kubectl::of(cluster), controller_namespace, now.time()));
     }
-    match output.output {
-        Format::Json | Format::Yaml => output.print_data(out, &serde_json::to_value(&status)?)?,
-        _ => write!(Screen(out), "{}", text(&status, now.time()))?,
+    match output {
+        TableOrData::Table => write!(Screen(out), "{}", text(&status, now.time()))?,
+        TableOrData::Json => output::json(out, &status)?,
+        TableOrData::Yaml => output::yaml(out, &status)?,
     }
-    output::problems(&pool.problems)?;
-    output::notes(&pool.notes)?;
+    output::remarks(&pool)?;
     let is_led = status.controller.is_none_or(|leader| leader.leads != Some(false));
     Ok(if is_led { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -236,61 +237,4 @@ pub(crate) fn phase(job: &Job) -> (JobPhase, String) {
         JobPhase::Claimed | JobPhase::Running | JobPhase::Suspended => None,
     };
     (phase, reason.unwrap_or_default())
-}
-
-/// The status as text.
-pub(crate) fn text(status: &Status, now: Timestamp) -> String {
-    let mut text = String::new();
-    let mut fact = |name: &str, said: &str| text.push_str(&format!("{name:<12}{said}\n"));
-    if let Some(leader) = &status.controller {
-        fact("Controller:", &leader.said);
-    }
-    let last = status.last_cycle.map(|time| format!("{} ago, as far as jobs and Matches tell", age(time, now)));
-    fact("Last cycle:", &last.unwrap_or_else(|| "none that a job or a Match tells of".to_owned()));
-    fact("Claims:", &format!("{} held, {} in flight", status.claims.held, status.claims.in_flight));
-    let number = |count: &u64| count.to_string();
-    let total: u64 = status.machines.values().sum();
-    let mut headings = vec!["MACHINES"];
-    headings.extend(status.machines.keys().map(String::as_str));
-    let headings: Vec<String> = headings.iter().map(|heading| heading.to_uppercase()).collect();
-    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let row: Vec<String> = std::iter::once(total.to_string()).chain(status.machines.values().map(number)).collect();
-    text.push_str(&format!("\n{}", table(&headings, &[row], 0)));
-    if !status.machine_resources.is_empty() {
-        let row = |amounts: &Amounts| {
-            vec![
-                amounts.resource.clone(),
-                amounts.used.to_string(),
-                amounts.free.to_string(),
-                amounts.total.to_string(),
-            ]
-        };
-        let rows: Vec<Vec<String>> = status.machine_resources.iter().map(row).collect();
-        text.push_str(&format!("\n{}", table(&["RESOURCE", "USED", "FREE", "TOTAL"], &rows, 0)));
-    }
-    if !status.licenses.is_empty() {
-        let rows: Vec<Vec<String>> = status.licenses.iter().flat_map(license_rows).collect();
-        let headings = ["LICENSE", "STATE", "RESOURCE", "USED", "EXTERNAL", "FREE", "TOTAL"];
-        text.push_str(&format!("\n{}", table(&headings, &rows, 0)));
-    }
-    if status.jobs.is_empty() {
-        text.push_str("\nThere are no jobs.\n");
-    } else {
-        let reason = |jobs: &Jobs| if jobs.reason.is_empty() { "-".to_owned() } else { jobs.reason.clone() };
-        let rows: Vec<Vec<String>> =
-            status.jobs.iter().map(|jobs| vec![jobs.phase.clone(), jobs.count.to_string(), reason(jobs)]).collect();
-        text.push_str(&format!("\n{}", table(&["PHASE", "JOBS", "REASON"], &rows, 0)));
-    }
-    text
-}
-
-fn license_rows(license: &License) -> Vec<Vec<String>> {
-    let row = |amounts: &Amounts| {
-        let numbers = [amounts.used, amounts.external, amounts.free, amounts.total];
-        let name = format!("{}/{}", license.namespace, license.name);
-        let mut row = vec![name, license.state.clone(), amounts.resource.clone()];
-        row.extend(numbers.map(|number| number.to_string()));
-        row
-    };
-    license.amounts.iter().map(row).collect()
 }
