@@ -102,9 +102,9 @@ default/sim  fab3.json  Full     license  -
         let bloom = |digits: &str| changed(arch, json!({"bloom": digits}));
         vec![
             ("more.json", json!({"classes": {}, "more": 1}).to_string(), "unknown field `more`"),
-            ("empty.json", String::new(), "missing field `classes`"),
-            ("text.json", "no summary".to_owned(), "expected"),
-            ("twice.json", r#"{"classes": {"a": {"ads": 1}, "a": {"ads": 2}}}"#.to_owned(), "duplicate"),
+            ("empty.json", String::new(), "unexpected end of input"),
+            ("text.json", "no summary".to_owned(), "line 1 column 1: expected mapping start"),
+            ("twice.json", r#"{"classes": {"a": {"ads": 1}, "a": {"ads": 2}}}"#.to_owned(), "duplicate mapping key: a"),
             (
                 "kind.json",
                 renamed("/classes", "machine", "Machine"),

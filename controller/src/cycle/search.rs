@@ -205,6 +205,12 @@ fn findings(
     told.collect()
 }
 
+/// How many offers would let in jobs of a namespace if they were open.
+fn closed_to(pool: &Snapshot, namespace: &str) -> usize {
+    let offers = pool.ads().filter_map(|(_, ad)| PoolAd::offer(ad));
+    offers.filter(|offer| !offer.open && offer.consent.admits(namespace)).count()
+}
+
 #[cfg(test)]
 mod tests {
     use pool::{CycleInputs, SnapshotBuilder, snapshot};

@@ -42,7 +42,7 @@ struct Pred {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unmet {
     /// Nobody has asked.
-    Untold,
+    Unasked,
     /// It is true of none while its columns have so many values.
     With(usize),
     /// It may be true of some. Values that no row has any more count, so it stays like this.
@@ -88,7 +88,7 @@ impl Preds {
         let columns = term.columns();
         let said = term.is_slow().then(Vec::new);
         let timely = term.is_timely();
-        let unmet = if timely { Unmet::No } else { Unmet::Untold };
+        let unmet = if timely { Unmet::No } else { Unmet::Unasked };
         self.list.push(Pred { term: term.clone(), columns, uses, timely, answer: None, said, unmet });
         self.ids.insert(term, id);
         id

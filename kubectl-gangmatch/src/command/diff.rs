@@ -11,7 +11,7 @@ use matchmaker::summary;
 use pool::{JobState, ObjectKey, job_state, matched_reason};
 use serde::Serialize;
 
-use super::why::{Form, tell};
+use super::why::{AnswerForm, tell};
 use crate::cluster::{self, ClusterOptions, FileOptions, NamespaceOption, NowOption, Pool};
 use crate::snapshot::{self, is_snapshot};
 use crate::table::table;
@@ -56,8 +56,8 @@ pub(crate) struct DiffArguments {
     now: NowOption,
 
     /// The form of the output: words, or data.
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    output: Form,
+    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
+    output: AnswerForm,
 }
 
 /// What becomes of a job.

@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::ObjectKey;
 use serde_json::json;
 
-use super::why::{Form, KINDS, tell};
+use super::why::{AnswerForm, KINDS, tell};
 use crate::cluster::{self, ClusterOptions, FileOptions, Kubectl, ManifestOptions, NamespaceOption, NowOption, Pool};
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
@@ -36,6 +36,10 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
 
+    /// The form of the answers: words, or data.
+    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
+    output: AnswerForm,
+
     #[command(flatten)]
     cluster: ClusterOptions,
 
@@ -44,10 +48,6 @@ pub(crate) struct SimulateArguments {
 
     #[command(flatten)]
     now: NowOption,
-
-    /// The form of the answers: words, or data.
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    output: Form,
 }
 
 /// Prints an answer for each job of the manifests.

@@ -27,11 +27,11 @@ Exit status:
 #[derive(Debug, clap::Args)]
 pub(crate) struct SnapshotArguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: SnapshotVerb,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Verb {
+enum SnapshotVerb {
     /// Write the objects of the cluster to a file.
     #[command(after_help = AFTER_HELP)]
     Save(SaveArguments),
@@ -56,7 +56,7 @@ struct SaveArguments {
 
 /// Writes the snapshot.
 pub(crate) fn run(arguments: &SnapshotArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let Verb::Save(SaveArguments { file, cluster, namespace, now }) = &arguments.verb;
+    let SnapshotVerb::Save(SaveArguments { file, cluster, namespace, now }) = &arguments.verb;
     let pool = cluster::read(&FileOptions::default(), cluster, namespace.namespace.as_deref(), &KINDS)?;
     let text = snapshot::text(&pool, now.time())?;
     match file.as_os_str() == "-" {

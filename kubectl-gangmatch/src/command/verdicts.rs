@@ -52,7 +52,7 @@ fn read(file: &Path) -> anyhow::Result<Summary> {
         bail!("larger than {} KiB, so it is no summary", FILE_BYTES_MAX / 1024);
     }
     let refused = |why: String| anyhow!("no summary, as `kubectl gangmatch summary -o json` writes it: {why}");
-    let first_line = |text: String| text.lines().next().unwrap_or("").to_owned();
+    let first_line = |text: String| text.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned();
     let summary: Summary = serde_saphyr::from_str(&text).map_err(|error| refused(first_line(error.to_string())))?;
     summary.check(&Limits::default()).map_err(|problem| refused(problem.to_string()))?;
     Ok(summary)

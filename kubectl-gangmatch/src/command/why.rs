@@ -38,6 +38,10 @@ pub(crate) struct WhyArguments {
     #[command(flatten)]
     files: FileOptions,
 
+    /// The form of the answer: words, or data.
+    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
+    output: AnswerForm,
+
     #[command(flatten)]
     cluster: ClusterOptions,
 
@@ -46,15 +50,11 @@ pub(crate) struct WhyArguments {
 
     #[command(flatten)]
     now: NowOption,
-
-    /// The form of the answer: words, or data.
-    #[arg(short, long, value_enum, default_value_t = Form::Text)]
-    output: Form,
 }
 
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum AnswerForm {
     /// Words.
     Text,
     /// JSON.
@@ -63,16 +63,16 @@ pub(crate) enum Form {
     Yaml,
 }
 
-impl Form {
+impl AnswerForm {
     /// Prints an answer: `text` if words are wanted, else `data`.
     ///
     /// # Errors
     /// It cannot be written.
     pub(crate) fn print(self, out: &mut impl Write, text: &str, data: &impl Serialize) -> anyhow::Result<()> {
         match self {
-            Form::Text => write!(Screen(out), "{text}")?,
-            Form::Json => writeln!(out, "{}", serde_json::to_string_pretty(data)?)?,
-            Form::Yaml => write!(out, "{}", serde_saphyr::to_string(data)?)?,
+            AnswerForm::Text => write!(Screen(out), "{text}")?,
+            AnswerForm::Json => writeln!(out, "{}", serde_json::to_string_pretty(data)?)?,
+            AnswerForm::Yaml => write!(out, "{}", serde_saphyr::to_string(data)?)?,
         }
         Ok(())
     }

@@ -36,22 +36,22 @@ pub(crate) struct OfferAnswer {
     /// How many jobs wait.
     pub(crate) waiting: usize,
     /// Jobs that want it and that it accepts, apart from what is taken.
-    pub(crate) could_use: Jobs,
+    pub(crate) could_use: JobCount,
     /// Jobs that want it and that it refuses, by the part of its constraint.
     pub(crate) refuses: Vec<Group>,
     /// Jobs that do not want it, by the part of theirs.
     pub(crate) not_wanted: Vec<Group>,
     /// Jobs that request more than it has.
-    pub(crate) too_small_for: Jobs,
+    pub(crate) too_small_for: JobCount,
     /// Jobs of namespaces that it does not admit.
-    pub(crate) not_admitted: Jobs,
+    pub(crate) not_admitted: JobCount,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
 }
 
 /// Some jobs: how many, and the first of them.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Jobs {
+pub(crate) struct JobCount {
     pub(crate) count: usize,
     pub(crate) names: Vec<String>,
 }
@@ -62,10 +62,10 @@ pub(crate) struct Group {
     /// The part of a constraint.
     pub(crate) conjunct: String,
     #[serde(flatten)]
-    pub(crate) jobs: Jobs,
+    pub(crate) jobs: JobCount,
 }
 
-impl Jobs {
+impl JobCount {
     fn add(&mut self, key: &AdKey) {
         self.count += 1;
         if self.names.len() < NAMED_MAX {
@@ -94,11 +94,11 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
             others: 0,
         },
         waiting: case.snapshot.roots.len(),
-        could_use: Jobs::default(),
+        could_use: JobCount::default(),
         refuses: Vec::new(),
         not_wanted: Vec::new(),
-        too_small_for: Jobs::default(),
-        not_admitted: Jobs::default(),
+        too_small_for: JobCount::default(),
+        not_admitted: JobCount::default(),
         notes: case.pool.notes.clone(),
     };
     let ad_key = AdKey { kind: kind.as_str().to_owned(), namespace: key.namespace.clone(), name: key.name.clone() };
@@ -111,7 +111,7 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
 
 /// Sorts the jobs that wait by what stands between them and the offer.
 fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
-    let (mut refuses, mut not_wanted): (BTreeMap<String, Jobs>, BTreeMap<String, Jobs>) = Default::default();
+    let (mut refuses, mut not_wanted): (BTreeMap<String, JobCount>, BTreeMap<String, JobCount>) = Default::default();
     for root in &case.snapshot.roots {
         let Some(key) = case.snapshot.ad(root.ad).map(|ad| &ad.key) else { continue };
         let looks = inspect_offer(&case.left, root.ad, id, &case.config, case.now.as_second());
@@ -128,7 +128,7 @@ fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
             }
         }
     }
-    let groups = |all: BTreeMap<String, Jobs>| {
+    let groups = |all: BTreeMap<String, JobCount>| {
         let mut groups: Vec<Group> = all.into_iter().map(|(conjunct, jobs)| Group { conjunct, jobs }).collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.jobs.count));
         groups

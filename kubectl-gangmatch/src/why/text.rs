@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, TakenOffer};
-use super::offer::{Jobs, OfferAnswer};
+use super::offer::{JobCount, OfferAnswer};
 
 /// The answer about a job.
 pub(crate) fn job_text(answer: &JobAnswer) -> String {
@@ -231,7 +231,7 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     text
 }
 
-fn jobs_text(text: &mut String, [one, many]: [&str; 2], conjunct: &str, jobs: &Jobs) {
+fn jobs_text(text: &mut String, [one, many]: [&str; 2], conjunct: &str, jobs: &JobCount) {
     if jobs.count > 0 {
         let rest = jobs.count - jobs.names.len();
         let more = if rest > 0 { format!(" and {rest} more") } else { String::new() };

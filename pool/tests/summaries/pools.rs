@@ -12,7 +12,7 @@ use super::world::World;
 
 /// What the pools of one sort have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum Generator {
     /// Workstations, jobs and floating licenses, as in the paper on gangmatching.
     Paper,
     /// The same, with licenses that are each valid on one host.
@@ -28,13 +28,13 @@ pub(crate) enum Sort {
 }
 
 /// All sorts, by name.
-pub(crate) const SORTS: [(&str, Sort); 6] = [
-    ("paper", Sort::Paper),
-    ("host-locked", Sort::HostLocked),
-    ("modern", Sort::Modern),
-    ("sub-gangs", Sort::SubGangs),
-    ("sharedBy", Sort::Shared),
-    ("private", Sort::Private),
+pub(crate) const GENERATORS: [(&str, Generator); 6] = [
+    ("paper", Generator::Paper),
+    ("host-locked", Generator::HostLocked),
+    ("modern", Generator::Modern),
+    ("sub-gangs", Generator::SubGangs),
+    ("sharedBy", Generator::Shared),
+    ("private", Generator::Private),
 ];
 
 const PLATFORMS: [&str; 4] = [
@@ -91,7 +91,7 @@ const TERMS: [&str; 5] = [
 ];
 
 /// The pool of this seed.
-pub(crate) fn pool_of(sort: Sort, seed: u64) -> World {
+pub(crate) fn pool_of(sort: Generator, seed: u64) -> World {
     let mut maker = Maker { sort, random: Random::stream(seed, "pool"), text: String::new() };
     let mut ads: Vec<PoolAd> = Vec::new();
     for (kind, most) in [("Machine", 4), ("License", 3), ("Job", 2)] {
@@ -112,7 +112,7 @@ pub(crate) fn pool_of(sort: Sort, seed: u64) -> World {
 }
 
 struct Maker {
-    sort: Sort,
+    sort: Generator,
     random: Random,
     text: String,
 }
@@ -133,7 +133,7 @@ impl Maker {
         let _ = write!(self.text, "\n{key}: {written}");
         let mut ad = parse_ad(&written, Dialect::Gangmatch).expect(&written);
         let role = if kind == "Job" { Role::Asks } else { Role::Offers(Box::new(self.offer(kind))) };
-        if kind != "Job" && self.sort == Sort::Private {
+        if kind != "Job" && self.sort == Generator::Private {
             let names: Vec<Name> = ["Memory", "Arch", "ValidHost", "App", "Price"]
                 .into_iter()
                 .filter(|_| self.random.happens(300))
@@ -173,7 +173,7 @@ impl Maker {
             }
         }
         let terms = self.pick(&TERMS);
-        let own = if self.sort == Sort::SubGangs && self.random.happens(600) {
+        let own = if self.sort == Generator::SubGangs && self.random.happens(600) {
             let app = self.pick(&APPS);
             format!(
                 r#"[Label = site; Host = Name; Seats = 1; Constraint = site.Type == "License" && site.App == "{app}"], "#
@@ -198,7 +198,7 @@ impl Maker {
     fn license(&mut self) -> String {
         let app = self.pick(&APPS);
         let valid = match (self.sort, self.random.below(3)) {
-            (Sort::HostLocked, 0 | 1) => {
+            (Generator::HostLocked, 0 | 1) => {
                 let host = self.pick(&HOSTS);
                 format!(r#"ValidHost = "{host}"; Terms = requester.Host == ValidHost"#)
             }
@@ -217,7 +217,7 @@ impl Maker {
         let runtime = self.pick(&["", "MaxRuntime = 3600; ", "MaxRuntime = MinMemory * 50; "]);
         let wishes: Vec<String> = (0..self.random.below(4)).map(|_| format!("({})", self.pick(&WISHES))).collect();
         let wishes = if wishes.is_empty() { "true".to_owned() } else { wishes.join(" && ") };
-        let request = if self.sort == Sort::Modern {
+        let request = if self.sort == Generator::Modern {
             let cpus = self.pick(&["1", "2", "4", "64", "MinMemory / 100", "cpu.Cpus"]);
             format!("RequestCpus = {cpus}; RequestMemory = {}; ", self.pick(&["16", "MinMemory", "100000"]))
         } else {
@@ -246,7 +246,7 @@ impl Maker {
     fn offer(&mut self, kind: &str) -> Offer {
         let amounts: &[(&str, &[i64])] = match (kind, self.sort) {
             ("License", _) => &[("seats", &[1, 2, 3])],
-            (_, Sort::Modern) => &[("cpus", &[1, 4, 16]), ("memory", &[64, 1024, 65536])],
+            (_, Generator::Modern) => &[("cpus", &[1, 4, 16]), ("memory", &[64, 1024, 65536])],
             _ => &[("slots", &[1, 2])],
         };
         let mut capacity = Res::new();
@@ -262,7 +262,7 @@ impl Maker {
                 usage.external = takes;
             }
         }
-        let shared_by = (kind == "License" && self.sort == Sort::Shared && self.random.happens(700)).then(|| {
+        let shared_by = (kind == "License" && self.sort == Generator::Shared && self.random.happens(700)).then(|| {
             parse_expr(self.pick(&["requester.Owner", "requester.Host", "1 / 0"]), Dialect::Gangmatch).unwrap()
         });
         let open = !self.random.happens(80);

@@ -93,8 +93,9 @@ fn create(server: &EmbeddedServer, folder: &Path) -> Result<String> {
     for (path, object) in manifests::read(folder)? {
         let (status, answer) = server.request("POST", &path, Some(&object))?;
         if status != 201 {
-            let message = serde_json::from_str::<Value>(&answer).unwrap_or_default();
-            bail!("creating an object of {}: {status} {}", folder.display(), message["message"]);
+            let said: Value = serde_json::from_str(&answer).unwrap_or_default();
+            let message = said.get("message").and_then(Value::as_str).unwrap_or(&answer);
+            bail!("creating an object of {}: {status} {message}", folder.display());
         }
     }
     Ok(String::new())
