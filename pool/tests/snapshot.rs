@@ -34,6 +34,7 @@ mod tests {
         AssumedGang {
             match_key: ObjectKey::new("n", name),
             asks: vec![(key, Ask { allocation: slot().into(), share: None })],
+            charged: None,
         }
     }
 

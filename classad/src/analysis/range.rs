@@ -150,7 +150,7 @@ mod tests {
     fn what_may_be_anything_has_no_range() {
         let range = |min, max| NumberRange { min, max };
         assert_eq!(range(1.0, 2.0).calculate(BinaryOp::Divide, range(-1.0, 1.0)), None);
-        assert_eq!(range(1.0, 2.0).calculate(BinaryOp::Modulus, range(3.0, 3.0)), None);
+        assert_eq!(range(1.0, 2.0).calculate(BinaryOp::Remainder, range(3.0, 3.0)), None);
         assert_eq!(range(1.0, 5e18).calculate(BinaryOp::Add, range(1.0, 1.0)), None);
         assert_eq!(range(1.0, f64::INFINITY).calculate(BinaryOp::Multiply, range(0.0, 1.0)), None);
         assert_eq!(range(-5e18, 0.0).negated(), None);

@@ -56,7 +56,7 @@ fn what_is_used_from_outside_is_taken() {
 fn what_a_gang_in_flight_takes_is_taken_until_the_ledger_shows_it() {
     let key = AdKey { kind: "Machine".to_owned(), namespace: "n".to_owned(), name: "large".to_owned() };
     let ask = Ask { allocation: res("slots", 3).into(), share: None };
-    let gang = AssumedGang { match_key: ObjectKey::new("n", "flight"), asks: vec![(key, ask)] };
+    let gang = AssumedGang { match_key: ObjectKey::new("n", "flight"), asks: vec![(key, ask)], charged: None };
     let inputs = CycleInputs { assumed: vec![gang], ..CycleInputs::default() };
     assert_eq!(slots(|_| (), &inputs), (2, 3));
     let booked = |machine: &mut Machine| {
