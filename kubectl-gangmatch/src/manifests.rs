@@ -103,7 +103,7 @@ pub(crate) fn read(files: &FileOptions) -> anyhow::Result<(Vec<Document>, Vec<Pr
     if paths.is_empty() {
         bail!("no file is named; write a file or folder with manifests, or - for standard input");
     }
-    let mut listing = Listing { recursive: *recursive, files: Vec::new(), folders_left_out: 0 };
+    let mut listing = FileList { recursive: *recursive, files: Vec::new(), folders_left_out: 0 };
     for path in paths {
         listing.add(path, true)?;
     }
@@ -127,13 +127,13 @@ fn join(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-struct Listing {
+struct FileList {
     recursive: bool,
     files: Vec<PathBuf>,
     folders_left_out: usize,
 }
 
-impl Listing {
+impl FileList {
     fn add(&mut self, path: &Path, named: bool) -> anyhow::Result<()> {
         if path.as_os_str() == "-" {
             self.files.push(path.to_owned());

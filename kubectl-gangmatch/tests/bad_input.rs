@@ -60,9 +60,9 @@ mod tests {
             "spec:\n  capacity: {memory: 4Gi, cpus: 500m, seats: many}\n",
             1,
             &[
-                "error: -:5: Machine default/foo: spec.capacity.cpus: found 500m, which is not a whole number; write 1",
-                "error: -:5: Machine default/foo: spec.capacity.memory: found `4Gi`; write 4096, in MiB",
-                "error: -:5: Machine default/foo: spec.capacity.seats: found the text `many`; write a whole number",
+                "error: <stdin>:5: Machine default/foo: spec.capacity.cpus: found 500m, which is not a whole number; write 1",
+                "error: <stdin>:5: Machine default/foo: spec.capacity.memory: found `4Gi`; write 4096, in MiB",
+                "error: <stdin>:5: Machine default/foo: spec.capacity.seats: found the text `many`; write a whole number",
             ],
         );
     }
@@ -74,7 +74,7 @@ mod tests {
             "spec:\n  constraint: !member(other.Owner, {\"x\"})\n",
             1,
             &[
-                "error: -:5: invalid YAML: column 15: while scanning a tag, did not find expected whitespace or line break; put a text that \
+                "error: <stdin>:5: invalid YAML: column 15: while scanning a tag, did not find expected whitespace or line break; put a text that \
                begins with `!` between single quotes",
             ],
         );
@@ -93,7 +93,9 @@ mod tests {
             "",
             &list,
             1,
-            &["error: -:13: Job default/b: spec.constraint: line 1, column 3: `and` is not an operator; write `&&`"],
+            &[
+                "error: <stdin>:13: Job default/b: spec.constraint: line 1, column 3: `and` is not an operator; write `&&`",
+            ],
         );
     }
 

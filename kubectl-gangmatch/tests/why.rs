@@ -109,7 +109,7 @@ mod tests {
             "{MACHINE}apiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {{name: a}}\nspec: {{priority: 1, {good}}}\n---\n"
         );
         let apart = "ports: [{label: cpu, constraint: 'cpu.Memory >= 1'}, {label: other2, constraint: 'other2.Memory == cpu.Memory'}]";
-        let costly = format!("constraint: '{}'", vec!["size({1,2,3}) == 3"; 3].join(" && "));
+        let costly = format!("constraint: '{}'", ["size({1,2,3}) == 3"; 3].join(" && "));
         let cases = [
             (
                 "NoCandidates",

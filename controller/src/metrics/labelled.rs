@@ -20,11 +20,14 @@ pub(super) trait LabelText: EncodeLabelValue + Clone + Debug + Ord + Hash + Send
 
 impl<T: EncodeLabelValue + Clone + Debug + Ord + Hash + Send + Sync + 'static> LabelText for T {}
 
+/// So many labels with their values.
+type Labels<const N: usize, V> = [(&'static str, V); N];
+
 /// A metric for each combination of so many labels.
 #[derive(Clone, Debug)]
 pub(super) struct Labelled<const N: usize, M, V = &'static str> {
     names: [&'static str; N],
-    family: Family<[(&'static str, V); N], M, fn() -> M>,
+    family: Family<Labels<N, V>, M, fn() -> M>,
 }
 
 impl<const N: usize, M, V> Labelled<N, M, V>

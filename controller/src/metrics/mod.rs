@@ -350,6 +350,7 @@ mod tests {
         metrics.cycles.over_budget("Jobs", 1);
         metrics.cycles.set_unmatched(&BTreeMap::from([("NoCandidates", 3)]));
         metrics.pool.set(&census::tests::full());
+        metrics.accounts.wrote("done");
         metrics
     }
 

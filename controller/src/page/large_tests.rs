@@ -96,7 +96,7 @@ fn fill(objects: &mut Objects) {
 
 fn holds(number: usize) -> Value {
     let members = format!("cpu=grid/{} license=eda/vcs-00 monitor=eda/spectre-01", machine_name(number / 3));
-    json!({"phase": if number % 2 == 0 { "Running" } else { "Claimed" }, "members": members,
+    json!({"phase": if number.is_multiple_of(2) { "Running" } else { "Claimed" }, "members": members,
         "claim": {"match": format!("sim-{number:05}-8f2d"), "uid": format!("u-sim-{number:05}-8f2d")},
         "conditions": [condition("Accepted", "True", "Accepted", ""), condition("Matched", "True", "GangFound", &members),
             condition("Claimed", "True", "Committed", &format!("held by Match sim-{number:05}-8f2d"))]})

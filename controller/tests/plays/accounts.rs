@@ -61,7 +61,10 @@ fn an_account_makes_itself_and_a_steady_load_writes_nothing() {
     let mut stage = claimed();
     stage.until("its account is stored", |stage| holds(stage, 2_000_000)).unwrap();
     let account = only_account(&stage).unwrap();
-    assert_eq!(account["spec"]["submitter"]["namespace"], account["metadata"]["name"].as_str().unwrap()[3..]);
+    assert_eq!(
+        account["spec"]["submitter"]["namespace"].as_str(),
+        account["metadata"]["name"].as_str().unwrap().strip_prefix("ns-")
+    );
     assert_eq!(account["metadata"]["labels"]["gangmatch.dev/made-by"], "accountant");
     assert_eq!(account["status"]["conditions"][0]["reason"], "Accepted");
     let found = &stage.ours("matches")[0];

@@ -37,7 +37,7 @@ pub(crate) struct ChangeOptions {
 }
 
 /// What is to be done with one object.
-pub(crate) enum Plan {
+pub(crate) enum Action {
     /// Merge this patch into it.
     Patch { patch: Value, done: String },
     /// Delete another object: its Match.
@@ -56,7 +56,7 @@ pub(crate) fn each<K: DeserializeOwned>(
     options: &ChangeOptions,
     named: &[Subject],
     out: &mut impl Write,
-    plan: &impl Fn(&K) -> Plan,
+    plan: &impl Fn(&K) -> Action,
 ) -> anyhow::Result<bool> {
     let kubectl = Kubectl::of(&options.cluster);
     let namespace = options.namespace.namespace.clone().unwrap_or_else(|| kubectl.current_namespace());
@@ -69,20 +69,20 @@ pub(crate) fn each<K: DeserializeOwned>(
         };
         let name = subject.kind.full_name(&subject.name);
         fine &= match plan(&serde_json::from_value::<K>(found)?) {
-            Plan::Patch { patch, done } => {
+            Action::Patch { patch, done } => {
                 let text = patch.to_string();
                 let patch = ["patch", subject.kind.resource(), &subject.name, "--type=merge", "--patch", &text];
                 write(&kubectl, options, &namespace, &patch, &format!("{name} {done}"), out)?
             }
-            Plan::DeleteMatch { name: found, done } => {
+            Action::DeleteMatch { name: found, done } => {
                 let delete = ["delete", Kind::Match.resource(), &found, "--wait=false"];
                 write(&kubectl, options, &namespace, &delete, &format!("{name} {done}"), out)?
             }
-            Plan::Nothing(why) => {
+            Action::Nothing(why) => {
                 writeln!(out, "{name} {}", shown(&why))?;
                 true
             }
-            Plan::Refuse(why) => {
+            Action::Refuse(why) => {
                 output::problems(&[format!("{name}: {why}")])?;
                 false
             }

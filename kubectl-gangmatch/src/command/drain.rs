@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{ChangeOptions, Plan, code, each, named};
+use crate::command::change::{Action, ChangeOptions, code, each, named};
 use crate::subject::Subject;
 
 /// What `drain --help` says below the options.
@@ -88,19 +88,19 @@ fn run(arguments: &OffersArguments, policy: StopPolicy, out: &mut impl Write) ->
     Ok(code(fine))
 }
 
-fn plan(policy: StopPolicy, metadata: &ObjectMeta, fields: &OfferFields, status: Option<&OfferStatus>) -> Plan {
+fn plan(policy: StopPolicy, metadata: &ObjectMeta, fields: &OfferFields, status: Option<&OfferStatus>) -> Action {
     let owners = metadata.owner_references.iter().flatten();
     let class = owners.into_iter().find(|owner| owner.kind == "MachineClass").map(|owner| owner.name.clone());
     if let Some(class) = class {
         let name = metadata.name.as_deref().unwrap_or("NAME");
         let cordon = if policy == StopPolicy::None { "uncordon" } else { "cordon" };
-        return Plan::Refuse(format!(
+        return Action::Refuse(format!(
             "MachineClass {class} makes it, and would undo the change; write kubectl {cordon} {name}, or set spec.stopPolicy of the class for \
              all its machines"
         ));
     }
     if fields.stop_policy == policy {
-        return Plan::Nothing(match policy {
+        return Action::Nothing(match policy {
             StopPolicy::None => "accepts claims already".to_owned(),
             _ => format!("is drained already (stopPolicy: {policy:?})"),
         });
@@ -115,5 +115,5 @@ fn plan(policy: StopPolicy, metadata: &ObjectMeta, fields: &OfferFields, status:
     };
     let verb = if policy == StopPolicy::None { "undrained" } else { "drained" };
     let done = format!("{verb} (stopPolicy: {policy:?}){of_them}");
-    Plan::Patch { patch: json!({"spec": {"stopPolicy": policy}}), done }
+    Action::Patch { patch: json!({"spec": {"stopPolicy": policy}}), done }
 }

@@ -90,7 +90,7 @@ fn section(verb: &Command) -> String {
     let shown = |arg: &&Arg| !arg.is_hide_set() && arg.get_id() != "help" && !is_of_cluster(arg);
     let own: Vec<&Arg> = verb.get_arguments().filter(shown).collect();
     text.push_str(&options(&own));
-    if verb.get_arguments().any(|arg| is_of_cluster(arg)) {
+    if verb.get_arguments().any(is_of_cluster) {
         text.push_str("\nIt has the [cluster options](#cluster-options), too.\n");
     }
     if let Some(after) = verb.get_after_help() {

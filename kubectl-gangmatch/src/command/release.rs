@@ -7,7 +7,7 @@ use crds::{Job, JobPhase};
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{ChangeOptions, Plan, code, each, named};
+use crate::command::change::{Action, ChangeOptions, code, each, named};
 use crate::command::status::phase;
 
 /// What `--help` says below the options.
@@ -53,26 +53,26 @@ pub(crate) fn run(arguments: &ReleaseArguments, out: &mut impl Write) -> anyhow:
     Ok(code(each(&arguments.options, &jobs, out, &|job| plan(job, arguments.requeue))?))
 }
 
-fn plan(job: &Job, requeue: bool) -> Plan {
+fn plan(job: &Job, requeue: bool) -> Action {
     let status = job.status.clone().unwrap_or_default();
     let members = status.members.as_deref().unwrap_or("its members");
     match (phase(job).0, &status.claim) {
         (JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled, None) => {
-            Plan::Refuse("it has finished, so it holds nothing".to_owned())
+            Action::Refuse("it has finished, so it holds nothing".to_owned())
         }
-        (JobPhase::Suspended, None) => Plan::Refuse("it is suspended, so it holds nothing".to_owned()),
-        (phase, None) => Plan::Refuse(format!(
+        (JobPhase::Suspended, None) => Action::Refuse("it is suspended, so it holds nothing".to_owned()),
+        (phase, None) => Action::Refuse(format!(
             "it holds nothing: it is {phase:?}; to take it out of the queue, suspend it; to remove it, write kubectl delete gmj {}",
             job.metadata.name.as_deref().unwrap_or("NAME")
         )),
-        (_, Some(_)) if job.spec.done => Plan::Nothing("is being released already".to_owned()),
+        (_, Some(_)) if job.spec.done => Action::Nothing("is being released already".to_owned()),
         (_, Some(claim)) if requeue => {
             let done = format!("released: {members}; the job is matched again");
-            Plan::DeleteMatch { name: claim.match_name.clone(), done }
+            Action::DeleteMatch { name: claim.match_name.clone(), done }
         }
         (_, Some(_)) => {
             let done = format!("released: {members}; the job is finished");
-            Plan::Patch { patch: json!({"spec": {"done": true}}), done }
+            Action::Patch { patch: json!({"spec": {"done": true}}), done }
         }
     }
 }

@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     let answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
     let text: Vec<String> = answers.iter().map(job_text).collect();
     arguments.output.print(out, &text.join("\n"), &json!({"items": answers}))?;
-    tell(&pool)
+    tell(&pool, |_| true)
 }
 
 /// Puts the objects of manifests into a pool, as if they had been created now. The jobs among them.

@@ -63,5 +63,5 @@ pub(crate) fn run(arguments: &SnapshotArguments, out: &mut impl Write) -> anyhow
         true => write!(out, "{text}")?,
         false => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?,
     }
-    tell(&pool)
+    tell(&pool, |_| true)
 }

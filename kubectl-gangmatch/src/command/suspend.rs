@@ -7,7 +7,7 @@ use crds::{Job, JobPhase};
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{ChangeOptions, Plan, code, each, named};
+use crate::command::change::{Action, ChangeOptions, code, each, named};
 use crate::command::status::phase;
 
 /// What `suspend --help` says below the options.
@@ -59,23 +59,23 @@ pub(crate) fn resume(arguments: &JobsArguments, out: &mut impl Write) -> anyhow:
     Ok(code(each(&arguments.options, &jobs, out, &resumed)?))
 }
 
-fn suspended(job: &Job) -> Plan {
+fn suspended(job: &Job) -> Action {
     match phase(job).0 {
         JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled => {
-            Plan::Refuse("it has finished, so it holds nothing".to_owned())
+            Action::Refuse("it has finished, so it holds nothing".to_owned())
         }
-        _ if job.spec.suspend => Plan::Nothing("is suspended already".to_owned()),
+        _ if job.spec.suspend => Action::Nothing("is suspended already".to_owned()),
         _ => {
             let held = job.status.as_ref().and_then(|status| status.members.as_ref());
             let ends = held.map(|members| format!("; its claim ends: {members}")).unwrap_or_default();
-            Plan::Patch { patch: json!({"spec": {"suspend": true}}), done: format!("suspended{ends}") }
+            Action::Patch { patch: json!({"spec": {"suspend": true}}), done: format!("suspended{ends}") }
         }
     }
 }
 
-fn resumed(job: &Job) -> Plan {
+fn resumed(job: &Job) -> Action {
     match job.spec.suspend {
-        true => Plan::Patch { patch: json!({"spec": {"suspend": false}}), done: "resumed".to_owned() },
-        false => Plan::Nothing("is not suspended".to_owned()),
+        true => Action::Patch { patch: json!({"spec": {"suspend": false}}), done: "resumed".to_owned() },
+        false => Action::Nothing("is not suspended".to_owned()),
     }
 }

@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Res
         Some(printed) => printed?,
         None => return Err(no_such(&subject, &namespace, names(&pool, subject.kind))),
     }
-    tell(&pool)
+    tell(&pool, |warning| warning.to_lowercase().contains(&format!("{} {key}:", subject.kind.word())))
 }
 
 /// The object that is meant: a word alone is a job.
@@ -135,13 +135,14 @@ fn names(pool: &Pool, kind: Kind) -> Box<dyn Iterator<Item = (&str, &str)> + '_>
     }
 }
 
-/// Says what is wrong with the objects, and what could not be read. The exit status: 1 if something is wrong.
-pub(crate) fn tell(pool: &Pool) -> anyhow::Result<ExitCode> {
+/// Says what is wrong with the objects, and what could not be read; of warnings, those that `concerns` accepts. The exit status: 1 if
+/// something is wrong.
+pub(crate) fn tell(pool: &Pool, concerns: impl Fn(&str) -> bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stderr();
     for problem in &pool.problems {
         writeln!(out, "error: {}", shown(problem))?;
     }
-    for warning in &pool.warnings {
+    for warning in pool.warnings.iter().filter(|warning| concerns(warning)) {
         writeln!(out, "warning: {}", shown(warning))?;
     }
     crate::output::notes(&pool.notes)?;

@@ -6,7 +6,7 @@ use pool::Prepared;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Description;
+use super::Facts;
 
 /// Attributes that other lines of a description show.
 const SHOWN_ELSEWHERE: [&str; 14] = [
@@ -38,7 +38,7 @@ struct PortLine {
 }
 
 /// Adds the attributes and ports of an ad.
-pub(super) fn add(description: &mut Description, ad: &Prepared) -> anyhow::Result<()> {
+pub(super) fn add(description: &mut Facts, ad: &Prepared) -> anyhow::Result<()> {
     let own = |name: &str| !SHOWN_ELSEWHERE.iter().any(|known| known.eq_ignore_ascii_case(name));
     let attributes: Vec<(String, String)> = ad
         .ports

@@ -1,13 +1,13 @@
 //! A job into its description.
 
-use crds::{Job, Match, Refusal, UnmatchedPort};
+use crds::{Job, Match, Refusal, Unmatched, UnmatchedPort};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Cached, ObjectKey};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Description, ad, conditions};
+use super::{Facts, ad, conditions};
 use crate::ages::instant;
 use crate::cluster::Pool;
 use crate::command::history::{Ended, ended};
@@ -24,16 +24,11 @@ struct MemberLine {
 }
 
 /// A job into what there is to say of it.
-pub(super) fn describe(
-    pool: &Pool,
-    key: &ObjectKey,
-    held: &Cached<Job>,
-    now: Timestamp,
-) -> anyhow::Result<Description> {
+pub(super) fn describe(pool: &Pool, key: &ObjectKey, held: &Cached<Job>, now: Timestamp) -> anyhow::Result<Facts> {
     let job = held.object.as_ref();
     let status = job.status.clone().unwrap_or_default();
     let (phase, reason) = phase(job);
-    let mut all = Description::default();
+    let mut all = Facts::default();
     all.fact("Name", "name", Some(key.name.clone()));
     all.fact("Namespace", "namespace", Some(key.namespace.clone()));
     all.fact("Owner", "owner", job.spec.ad.owner.clone());
@@ -73,19 +68,7 @@ pub(super) fn describe(
     let members = own.map(members).unwrap_or_default();
     let cells = |row: &MemberLine| vec![row.port.clone(), row.member.clone(), row.holds.clone(), row.values.clone()];
     all.table("Members", "members", &["PORT", "MEMBER", "HOLDS", "VALUES"], &members, cells)?;
-    let unmatched = status.unmatched.clone().unwrap_or_default();
-    let cells = |port: &UnmatchedPort| {
-        let counts = [port.candidates, port.refused_by_job, port.refused_by_offer, port.busy];
-        std::iter::once(port.label.clone()).chain(counts.iter().map(i64::to_string)).collect()
-    };
-    let headings = ["PORT", "OFFERS", "REFUSED BY JOB", "REFUSED BY OFFER", "TAKEN"];
-    all.table("Unmatched", "unmatched", &headings, &unmatched.ports, cells)?;
-    let parts: Vec<String> = unmatched
-        .conjuncts
-        .iter()
-        .map(|part| format!("{}: `{}` is not true of {}", part.port, part.text, part.rejects))
-        .collect();
-    all.lines("Conjuncts", "conjuncts", &parts, serde_json::to_value(&unmatched.conjuncts)?);
+    why_not(&mut all, &status.unmatched.clone().unwrap_or_default())?;
     let cells = |refusal: &Refusal| {
         let time = refusal.time.as_ref().map_or("-".to_owned(), |time| instant(time.0));
         let offer = format!("{} {}/{}", refusal.kind, refusal.namespace, refusal.name);
@@ -101,6 +84,23 @@ pub(super) fn describe(
     };
     all.table("Earlier claims", "history", &["MATCH", "FROM", "TO", "REASON", "MEMBERS"], &earlier, cells)?;
     Ok(all)
+}
+
+/// The counts of why a job has no gang.
+fn why_not(facts: &mut Facts, unmatched: &Unmatched) -> anyhow::Result<()> {
+    let cells = |port: &UnmatchedPort| {
+        let counts = [port.candidates, port.refused_by_job, port.refused_by_offer, port.busy];
+        std::iter::once(port.label.clone()).chain(counts.iter().map(i64::to_string)).collect()
+    };
+    let headings = ["PORT", "OFFERS", "REFUSED BY JOB", "REFUSED BY OFFER", "TAKEN"];
+    facts.table("Unmatched", "unmatched", &headings, &unmatched.ports, cells)?;
+    let parts: Vec<String> = unmatched
+        .conjuncts
+        .iter()
+        .map(|part| format!("{}: `{}` is not true of {}", part.port, part.text, part.rejects))
+        .collect();
+    facts.lines("Conjuncts", "conjuncts", &parts, serde_json::to_value(&unmatched.conjuncts)?);
+    Ok(())
 }
 
 /// Until when a claim lasts, if the job says so.

@@ -64,7 +64,7 @@ pub(crate) struct DescribeArguments {
 
 /// What there is to say of an object.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Description {
+pub(crate) struct Facts {
     /// As `-o name` prints it.
     #[serde(skip)]
     name: String,
@@ -78,7 +78,7 @@ pub(crate) struct Description {
     data: serde_json::Map<String, Value>,
 }
 
-impl Description {
+impl Facts {
     /// Adds a fact to the text and to the data, if there is one.
     fn fact(&mut self, heading: &'static str, field: &str, text: Option<String>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow
         (Format::Yaml, all) => output::yaml(out, &serde_json::json!({"items": all}))?,
         (Format::Name, all) => all.iter().try_for_each(|one| writeln!(out, "{}", one.name))?,
         (Format::Table | Format::Wide, all) => {
-            let texts: Vec<String> = all.iter().map(Description::text).collect();
+            let texts: Vec<String> = all.iter().map(Facts::text).collect();
             write!(Screen(&mut *out), "{}", texts.join("\n\n"))?;
         }
     }
@@ -194,7 +194,7 @@ fn description(
     key: &ObjectKey,
     events: &[EventLine],
     now: Timestamp,
-) -> anyhow::Result<Option<Description>> {
+) -> anyhow::Result<Option<Facts>> {
     let found = match subject.kind {
         Kind::Job => pool.objects.jobs.get(key).map(|held| job::describe(pool, key, held, now)).transpose()?,
         Kind::Machine => {
@@ -235,7 +235,7 @@ struct ConditionLine {
 }
 
 /// Adds the conditions; where the controller has left the message empty, the reason in words.
-fn conditions(description: &mut Description, all: &[Condition], now: Timestamp) -> anyhow::Result<()> {
+fn conditions(description: &mut Facts, all: &[Condition], now: Timestamp) -> anyhow::Result<()> {
     let line = |condition: &Condition| ConditionLine {
         type_: condition.type_.clone(),
         status: condition.status.clone(),

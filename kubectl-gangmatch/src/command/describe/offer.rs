@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use pool::{ObjectKey, OfferRef};
 use serde::Serialize;
 
-use super::{Description, ad, conditions, job, since};
+use super::{Facts, ad, conditions, job, since};
 use crate::cluster::Pool;
 use crate::command::status::{amounts, phase, state};
 
@@ -25,9 +25,9 @@ struct HolderLine {
 }
 
 /// An offer into what there is to say of it.
-pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyhow::Result<Description> {
+pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyhow::Result<Facts> {
     let key = offer.key();
-    let mut all = Description::default();
+    let mut all = Facts::default();
     all.fact("Name", "name", Some(key.name.clone()));
     all.fact("Namespace", "namespace", Some(key.namespace.clone()));
     all.fact("Owner", "owner", owner(pool, offer.kind, &key));
