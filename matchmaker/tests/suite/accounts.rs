@@ -98,7 +98,7 @@ pub(crate) mod tests {
             let snapshot = self.snapshot();
             let cycle = negotiate(&snapshot, &Config::product(), NOW);
             let root = |gang: &matchmaker::Gang| snapshot.ad(gang.root().unwrap()).unwrap().key.name.clone();
-            cycle.gangs.iter().map(|gang| root(gang).chars().take(1).collect()).collect()
+            cycle.gangs.iter().map(|gang| root(gang).chars().take(1).collect::<String>()).collect()
         }
 
         fn verdicts(&self) -> Vec<(Verdict, String)> {
