@@ -19,7 +19,7 @@ const NOT_RUN: [(&str, &str); 7] = [
     ("cargo run -q -p simulator", "takes as long as one asks it to: `testing/simulator/tests` run the same code"),
     ("cargo run -q --release -p baselines", "measures, which takes minutes: the package and the example must exist"),
     ("cargo run -q --release -p summary", "measures, as above: the package and the example must exist"),
-    ("cargo run -q --release -p pool", "measures, as above: the package and the example must exist"),
+    ("cargo run -q -p pool", "measures, as above: the package and the example must exist"),
 ];
 /// How the documents call the plugin.
 const PLUGIN: &str = "cargo run -q --release -p kubectl-gangmatch -- ";

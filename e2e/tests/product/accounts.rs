@@ -49,7 +49,7 @@ fn two_tenants_share_by_weight_and_within_a_licence_quota() {
     }
     for here in [&chips, &cfd] {
         here.until("all jobs to be looked at", || {
-            (here.with_reason("gmj", "Matched", "NoCandidates").len() == 8).then_some(())
+            (here.with_reason("gmj", "Matched", "OffersUnavailable").len() == 8).then_some(())
         });
     }
 
