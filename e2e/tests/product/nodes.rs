@@ -112,7 +112,7 @@ fn a_cordoned_or_silent_node_is_not_offered_and_comes_back() {
     assert_eq!(message, format!("node {node} is cordoned"));
     here.wait(&machine, "jsonpath={.status.state}=Unavailable");
     here.apply(&job("j", "true"));
-    here.wait_reason("gmj/j", "Matched", "NoCandidates");
+    here.wait_reason("gmj/j", "Matched", "OffersUnavailable");
     cluster(&here, &["uncordon", &node]);
     here.wait("gmj/j", "jsonpath={.status.phase}=Running");
     // Who works there is not put out by a cordon.
@@ -208,7 +208,7 @@ fn a_machine_that_is_drained_lets_its_work_end_and_takes_no_more() {
     here.merge(&machine, r#"{"spec": {"stopPolicy": "Hold"}}"#);
     here.wait(&machine, "jsonpath={.status.state}=Draining");
     here.apply(&job("k", "true"));
-    here.wait_reason("gmj/k", "Matched", "NoCandidates");
+    here.wait_reason("gmj/k", "Matched", "OffersUnavailable");
     assert_eq!(text(&here.get("gmj/j"), "/status/phase"), "Running");
     assert_eq!(text(&here.get(&machine), "/spec/stopPolicy"), "Hold", "the class leaves that alone");
     here.merge(&machine, r#"{"spec": {"stopPolicy": "None"}}"#);
