@@ -90,6 +90,13 @@ fn an_ended_match_beyond_the_history_limit_is_deleted(stage: &'static Stage) {
     here.until("no Match to be left", || here.list("gmatch").is_empty().then_some(()));
 }
 
+fn a_job_whose_time_to_live_is_over_is_deleted(stage: &'static Stage) {
+    let here = stage.namespace("short-lived");
+    here.apply(&job("j", "sim"));
+    here.merge("gmj/j", r#"{"spec": {"ttlSecondsAfterFinished": 0, "done": true}}"#);
+    here.until("no Job to be left", || here.list("gmj").is_empty().then_some(()));
+}
+
 #[test]
 fn the_controller_is_never_refused_and_uses_every_right_that_the_chart_gives_it() {
     let stage = Stage::with_pods();
@@ -112,6 +119,7 @@ fn the_controller_is_never_refused_and_uses_every_right_that_the_chart_gives_it(
     work::a_template_runs_on_the_claimed_node_with_the_gang_in_its_environment_and_its_end_ends_the_claim();
     nodes::nodes_become_machines_by_themselves_and_go_with_their_nodes();
     an_ended_match_beyond_the_history_limit_is_deleted(stage);
+    a_job_whose_time_to_live_is_over_is_deleted(stage);
     accounts::a_gang_is_charged(stage);
     // an audit log is written a moment after the answer
     let all_used = || Ok(granted.is_subset(&used(stage).0).then_some(()));

@@ -146,6 +146,9 @@ fn string(schema: &Value, random: &mut Random) -> Value {
     if schema["format"] == "date-time" {
         return json!(*random.pick(&["2026-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2999-12-31T23:59:59Z"]).unwrap());
     }
+    if schema["pattern"].as_str().is_some_and(|pattern| pattern.starts_with("^[0-9]")) {
+        return json!(format!("{}.{:06}", random.below(1000), random.below(1_000_000)));
+    }
     if !schema["pattern"].is_null() {
         return json!(format!("a{}", word(random).replace('_', "b")));
     }
