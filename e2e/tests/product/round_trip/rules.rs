@@ -8,6 +8,9 @@ pub(super) fn keep_those_of_a_spec(kind: &str, spec: &mut Value, random: &mut Ra
     if kind == "Match" {
         return make_a_tree(spec);
     }
+    if kind == "Account" {
+        return keep_those_of_an_account(spec);
+    }
     let all = spec.as_object_mut().unwrap();
     let fields = ["attributes", "expressions", "constraint", "rank", "request", "ports"];
     if kind == "MachineClass" || random.happens(800) {
@@ -38,6 +41,18 @@ pub(super) fn keep_those_of_a_spec(kind: &str, spec: &mut Value, random: &mut Ra
         }
         if let Some(name) = workload.get_mut("workloadRef").and_then(|reference| reference.get_mut("name")) {
             *name = json!(name.as_str().unwrap().chars().take(63).collect::<String>());
+        }
+    }
+}
+
+/// A submitter has a namespace or an owner; the least amount of a quota is not larger than the largest.
+fn keep_those_of_an_account(spec: &mut Value) {
+    if spec["submitter"].as_object().is_some_and(serde_json::Map::is_empty) {
+        spec["submitter"] = json!({"namespace": "n"});
+    }
+    for quota in spec.get_mut("quotas").and_then(Value::as_array_mut).into_iter().flatten() {
+        if quota["min"].as_i64() > quota["max"].as_i64() && quota.get("max").is_some() {
+            quota["min"] = quota["max"].clone();
         }
     }
 }
