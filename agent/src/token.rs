@@ -21,7 +21,7 @@ const REQUEST_MAX: Duration = Duration::from_secs(10);
 const LIFETIME_MIN: i64 = 600;
 /// The pause after a failure, and the least pause between two renewals.
 const PAUSE: Duration = Duration::from_secs(30);
-/// The longest pause: somebody may have written another token meanwhile.
+/// The longest pause: another token may have been written to the file meanwhile.
 const PAUSE_MAX: Duration = Duration::from_secs(3600);
 
 /// What a token of a ServiceAccount says of itself. It is read and not verified: the API server verifies it.
