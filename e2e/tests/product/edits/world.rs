@@ -196,16 +196,21 @@ impl State {
     }
 }
 
-/// That a claim ended, and why, is what happened earlier; so is whether a gang was found for a job that has finished.
+/// That a claim ended, and why, is what happened earlier; so is whether a gang was found for a job that has finished. Whether a job that
+/// is done counts as succeeded or as cancelled, and where it ran, depends on whether it held a claim when it was done: it is shown as done.
 fn see_job(job: &Value) -> Value {
-    let finished = condition(job, "Finished").0 == "True";
+    let (status, reason, _) = condition(job, "Finished");
+    let (finished, done) = (status == "True", status == "True" && matches!(reason.as_str(), "Done" | "Cancelled"));
     let is_of_now = |one: &&Value| match one["type"].as_str() {
         Some("Matched") => !finished,
         Some("Claimed" | "Started") => one["status"] == "True",
+        Some("Finished") => !done,
         _ => true,
     };
-    json!({"phase": job["status"]["phase"], "is claimed": job["status"]["claim"].is_object(),
-        "members": job["status"]["members"], "conditions": conditions(job, is_of_now)})
+    let phase = if done { json!("done") } else { job["status"]["phase"].clone() };
+    let members = if done { Value::Null } else { job["status"]["members"].clone() };
+    json!({"phase": phase, "is claimed": job["status"]["claim"].is_object(), "members": members,
+        "conditions": conditions(job, is_of_now)})
 }
 
 fn see_offer(offer: &Value) -> Value {
