@@ -96,7 +96,10 @@ fn searched([one, full]: &[Snapshot; 2], explains: bool) -> [f64; 2] {
 fn least<const N: usize>(measure: impl Fn() -> [f64; N]) -> [f64; N] {
     (0..ROUNDS)
         .map(|_| measure())
-        .reduce(|best, one| std::array::from_fn(|at| best[at].min(one[at])))
+        .reduce(|best, one| {
+            let mut pairs = best.into_iter().zip(one);
+            std::array::from_fn(|_| pairs.next().map_or(f64::INFINITY, |(best, one)| best.min(one)))
+        })
         .unwrap_or([0.0; N])
 }
 
