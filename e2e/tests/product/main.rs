@@ -29,6 +29,7 @@ mod requests;
 mod rights;
 mod round_trip;
 mod schema;
+mod sets;
 mod stage;
 mod tenants;
 mod upgrade;
