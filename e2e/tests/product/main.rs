@@ -32,5 +32,6 @@ mod schema;
 mod sets;
 mod stage;
 mod tenants;
+mod together;
 mod upgrade;
 mod work;
