@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use placing::Effort;
+use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
 use crate::charges::{Seats, charge_by_weights};
@@ -13,7 +13,7 @@ use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
 use crate::line::Line;
 use crate::model::{AdId, AdKey, Config, Snapshot};
-use crate::plain::{Listed, Listing, list};
+use crate::plain::{Listed, list};
 use crate::score::Score;
 
 mod columns;
@@ -139,7 +139,64 @@ pub fn negotiate_together<F: Finder>(
     let window = order.get(..collective.window).unwrap_or(&order);
     // 3. The gangs that each root may have, and what they take.
     let listing = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
-    let mut round = Round::of(snapshot, &listing, now, names.iter());
+    let round = Round::of(snapshot, &listing, now, names.iter());
+    let Listing { numbers, gangs, mut effort, pinned } =
+        listing_of(window, (&in_turn, &guaranteed), collective, finder, round);
+    // 4. Place them together.
+    let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
+    effort.steps = placed.steps;
+    // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
+    let chosen = placed.choices.iter().zip(gangs).filter_map(|(choice, gangs)| gangs.into_iter().nth((*choice)?));
+    let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), config, now);
+    let mut taken = fitting(snapshot, chosen.collect()).filter(is_kept).unwrap_or_else(|| {
+        window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
+    });
+    // 6. Serve the others in turn, and explain the rest.
+    let mut rest = snapshot.after(&taken);
+    rest.policy = quotas::charged(snapshot, &taken, config, now);
+    let mut cycle = with_costs_of(&before, negotiate(&rest, config, now, finder));
+    taken.append(&mut cycle.gangs);
+    let places: BTreeMap<AdId, usize> = order.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
+    taken.sort_by_key(|gang| gang.root().and_then(|root| places.get(&root)));
+    cycle.gangs = taken;
+    let together: BTreeMap<AdId, &Gang> = cycle.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
+    let reached = Reached::of(window, &together);
+    let bound = match collective.weight {
+        Weight::One => usize::try_from(placed.bound).unwrap_or(usize::MAX),
+        Weight::Charge(_) => numbers.roots.iter().filter(|root| root.has_more || !root.columns.is_empty()).count(),
+    };
+    let passed_over = in_turn.iter().filter(|(root, _)| !together.contains_key(root));
+    Together {
+        placed: reached,
+        in_turn: Reached::of(window, &in_turn),
+        bound: bound.max(reached.gangs),
+        proven: placed.proven,
+        pinned,
+        effort,
+        passed_over: passed_over.map(|(_, gang)| Gang::clone(gang)).collect(),
+        cycle,
+    }
+}
+
+/// A window in numbers.
+struct Listing {
+    numbers: Window,
+    /// The gang of each column.
+    gangs: Vec<Vec<Gang>>,
+    effort: Spent,
+    /// How many roots are pinned.
+    pinned: usize,
+}
+
+/// Lists the gangs that the roots of a window may have.
+fn listing_of<'s, F: Finder>(
+    window: &[Turn<'s>],
+    (in_turn, guaranteed): (&BTreeMap<AdId, &Gang>, &BTreeSet<AdId>),
+    collective: &Collective,
+    finder: &mut F,
+    mut round: Round<'s>,
+) -> Listing {
+    let (snapshot, config, now) = (round.snapshot, round.config, round.now);
     let (mut columns, mut effort) = (Columns::new(snapshot, collective.fair, config, now), Spent::default());
     let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
     let (mut prices, mut pinned) = (Prices::new(config, now), 0);
@@ -155,54 +212,20 @@ pub fn negotiate_together<F: Finder>(
         columns.add((turn, standing), listed, in_turn.get(&turn.ad).copied(), &mut weigh);
     }
     finder.end(&mut run, &mut round);
-    // 4. Place them together.
     let (numbers, gangs) = columns.finish();
-    let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
-    effort.steps = placed.steps;
-    // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
-    let chosen = placed.choices.iter().zip(gangs).filter_map(|(choice, gangs)| gangs.into_iter().nth((*choice)?));
-    let chosen = fitting(snapshot, chosen.collect()).filter(|gangs| {
-        let gangs: Vec<&Gang> = gangs.iter().collect();
-        quotas::are_kept(snapshot, &gangs, config, now)
-    });
-    let mut taken = chosen.unwrap_or_else(|| {
-        window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
-    });
-    // 6. Serve the others in turn, and explain the rest.
-    let mut rest = snapshot.after(&taken);
-    rest.policy = quotas::charged(snapshot, &taken, config, now);
-    let mut cycle = negotiate(&rest, config, now, finder);
-    let Cycle { over_budget, fruitless, barred, disagreements, .. } = &before;
+    Listing { numbers, gangs, effort, pinned }
+}
+
+/// A cycle with what an earlier one on the same pool has cost.
+fn with_costs_of(before: &Cycle, mut cycle: Cycle) -> Cycle {
+    let Cycle { over_budget, fruitless, barred, disagreements, .. } = before;
     cycle.over_budget.extend(over_budget.iter().cloned());
     cycle.over_budget.sort();
     cycle.over_budget.dedup();
     cycle.fruitless = sums(fruitless.iter().chain(&cycle.fruitless));
     cycle.barred.extend(barred.iter().cloned());
     cycle.disagreements.extend(disagreements);
-    taken.append(&mut cycle.gangs);
-    let places: BTreeMap<AdId, usize> = order.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
-    taken.sort_by_key(|gang| gang.root().and_then(|root| places.get(&root)));
-    cycle.gangs = taken;
-    let together: BTreeMap<AdId, &Gang> = cycle.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
-    let reached = Reached::of(window, &together);
-    let bound = match collective.weight {
-        Weight::One => usize::try_from(placed.bound).unwrap_or(usize::MAX),
-        Weight::Charge(_) => numbers.roots.iter().filter(|root| root.has_more || !root.columns.is_empty()).count(),
-    };
-    Together {
-        placed: reached,
-        in_turn: Reached::of(window, &in_turn),
-        bound: bound.max(reached.gangs),
-        proven: placed.proven,
-        pinned,
-        effort,
-        passed_over: in_turn
-            .iter()
-            .filter(|(root, _)| !together.contains_key(root))
-            .map(|(_, gang)| Gang::clone(gang))
-            .collect(),
-        cycle,
-    }
+    cycle
 }
 
 /// The sums of amounts by name.
@@ -236,7 +259,7 @@ fn gangs_of<'s, F: Finder>(
         let is_barred = |key: &&AdKey| own != Some(&key.namespace) && snapshot.barred.contains(&key.namespace);
         exclusions.to_mut().extend(keys.filter(is_barred).cloned());
     }
-    let listing = Listing { exclusions: &exclusions, among: among.as_deref(), cap: collective.gangs_max };
+    let listing = crate::plain::Listing { exclusions: &exclusions, among: among.as_deref(), cap: collective.gangs_max };
     let config = Config { steps_max, ..config.clone() };
     let listed = list(snapshot, turn.ad, &listing, &config, round.now);
     round.accounts.pay(turn.submitter, listed.steps);

@@ -198,14 +198,16 @@ mod tests {
         let mut pool = Snapshot::new(vec![ad("Job", "wide", "[]"), ad("Machine", "m", "[]")]);
         let (root, machine) = (matchmaker::AdId::at(0), matchmaker::AdId::at(1));
         let submitter = "ns".into();
-        pool.roots = vec![matchmaker::Root { ad: root, submitter, priority: 0, since: 100, exclusions: Default::default() }];
+        pool.roots =
+            vec![matchmaker::Root { ad: root, submitter, priority: 0, since: 100, exclusions: Default::default() }];
         let member = |ad, edge| matchmaker::Member { ad, edge, ask: matchmaker::Ask::default() };
         let edge = matchmaker::Edge::new(0, 0, 0);
         let members = [member(root, None), member(machine, Some(edge))].into_iter().collect();
         let gang = Gang { members, score: matchmaker::Score::default() };
         let (took, passed_over) = (Duration::ZERO, vec![gang]);
         let placed = Placed { in_turn: 1, gangs: 2, bound: 3, pinned: 0, steps: 0, took, passed_over };
-        let finding = Finding { reason: reasons::WAITING_FOR_CAPACITY, why: "taken".into(), counts: Default::default() };
+        let finding =
+            Finding { reason: reasons::WAITING_FOR_CAPACITY, why: "taken".into(), counts: Default::default() };
         let mut findings = BTreeMap::from([("wide".to_owned(), Arc::new(finding))]);
         tell_passed_over(&mut findings, &pool, &placed, 1700);
         let told = &findings["wide"];
@@ -224,7 +226,8 @@ mod tests {
         let all = collective(&["--placing=collective", "--placing-max-wait=901", "--placing-steps=7"], 9).unwrap();
         assert_eq!((all.window, all.steps, all.gangs_max, all.weight), (1000, 7, 1000, Weight::One));
         assert!(all.pinned.is_empty(), "it has waited for 900 s");
-        let all = collective(&["--placing=Collective", "--placing-max-wait=900", "--placing-weight=Charge"], 2000).unwrap();
+        let all =
+            collective(&["--placing=Collective", "--placing-max-wait=900", "--placing-weight=Charge"], 2000).unwrap();
         assert_eq!((all.gangs_max, all.pinned.len()), (200, 1));
         assert!(matches!(all.weight, Weight::Charge(weights) if weights.contains_key("cpus")));
         assert!(Flags::try_parse_from(["controller", "--placing-window=0"]).is_err());

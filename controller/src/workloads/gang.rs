@@ -191,7 +191,8 @@ impl Gang {
         put("GANGMATCH_MATCH".to_owned(), &self.key.name);
         for (path, seats) in self.by_path() {
             let prefix = format!("GANGMATCH_{}", path.join("_").to_ascii_uppercase());
-            let each = |value: &dyn Fn(&Seat) -> String| seats.iter().map(|seat| value(seat)).collect::<Vec<_>>().join(",");
+            let each =
+                |value: &dyn Fn(&Seat) -> String| seats.iter().map(|seat| value(seat)).collect::<Vec<_>>().join(",");
             put(format!("{prefix}_NAME"), &each(&|seat| seat.key.name.clone()));
             put(format!("{prefix}_NAMESPACE"), &each(&|seat| seat.key.namespace.clone()));
             if seats.iter().any(|seat| seat.node.is_some()) {

@@ -124,8 +124,12 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Reje
         ("request", "request"),
     ];
     let counts = [("count", "count"), ("mincount", "minCount"), ("maxcount", "maxCount")];
-    let of_set =
-        [("same", "same"), ("distinct", "distinct"), ("groupconstraint", "groupConstraint"), ("grouprank", "groupRank")];
+    let of_set = [
+        ("same", "same"),
+        ("distinct", "distinct"),
+        ("groupconstraint", "groupConstraint"),
+        ("grouprank", "groupRank"),
+    ];
     // Without a count, these are attributes like any other.
     let of_set = of_set.into_iter().filter(|_| port.count.is_some() || port.min_count.is_some());
     for (name, field) in fields.into_iter().chain(counts).chain(of_set) {

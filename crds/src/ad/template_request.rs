@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 
 use super::Rejected;
 use super::draft::Draft;
-use crate::{Job, WorkKind};
 use crate::conditions::reasons;
 use crate::quantity::{Quantity, Unit};
+use crate::{Job, WorkKind};
 
 /// A resource of pods, the same as it is called in the capacity of Machines, and the attribute that requests it.
 const RESOURCES: [(&str, &str, &str); 2] = [("cpu", "cpus", "RequestCpus"), ("memory", "memory", "RequestMemory")];
@@ -60,7 +60,9 @@ pub(super) fn check_job_set(job: &Job, draft: &mut Draft) -> Result<(), Rejected
         return Ok(());
     }
     let machines = machines(draft);
-    let Some((place, _)) = machines.iter().find(|machine| nodes(std::slice::from_ref(machine)) > 1) else { return Ok(()) };
+    let Some((place, _)) = machines.iter().find(|machine| nodes(std::slice::from_ref(machine)) > 1) else {
+        return Ok(());
+    };
     let message = format!(
         "spec.workload.workloadRef: a JobSet cannot run on the machines of {place}, because each of its replicated jobs runs on one \
          node; use a batch Job, or write one port for each replicated job"
@@ -198,9 +200,7 @@ mod tests {
 
     #[test]
     fn a_job_set_has_one_node_for_each_port() {
-        let spec = |count: Json| {
-            json!({"ports": [{"label": "node", "count": count}], "workload": {"workloadRef": {"kind": "JobSet", "name": "s"}}})
-        };
+        let spec = |count: Json| json!({"ports": [{"label": "node", "count": count}], "workload": {"workloadRef": {"kind": "JobSet", "name": "s"}}});
         assert!(job_ad(&job(spec(json!(1)))).is_ok());
         for count in [json!(2), json!("N")] {
             let refused = job_ad(&job(spec(count))).unwrap_err();

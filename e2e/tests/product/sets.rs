@@ -72,7 +72,10 @@ fn a_refusal_of_one_member_gives_all_others_back() {
     lift(&here, &policy);
     here.until("all to be given back", || (held(&here) == 0 && here.entries("gml/cheap") == 0).then_some(()));
     let first = here.list("gmatch").remove(0);
-    assert_eq!((text(&first, "/status/decision"), text(&first, "/status/reason")), ("Aborted".into(), "CapacityTaken".into()));
+    assert_eq!(
+        (text(&first, "/status/decision"), text(&first, "/status/reason")),
+        ("Aborted".into(), "CapacityTaken".into())
+    );
     assert_eq!(text(&here.get("gmj/j"), "/status/refusals/0/name"), "cheap");
     here.apply(&license("dear", "sim", 192, 9));
     here.wait("gmj/j", "Claimed");

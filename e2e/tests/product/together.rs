@@ -73,7 +73,8 @@ fn a_burst_that_is_placed_together_leaves_fewer_jobs_waiting_than_in_turn() {
     let values = ["placing.policy=Collective", "placing.steps=20000", "placing.window=500"];
     let stage = Stage::own_with(&[], &values);
     let here = burst(stage, 2 * EACH);
-    let on = |job: &str| text(&here.get(&format!("gmj/{job}")), "/status/members").rsplit('/').next().unwrap().to_owned();
+    let on =
+        |job: &str| text(&here.get(&format!("gmj/{job}")), "/status/members").rsplit('/').next().unwrap().to_owned();
     assert_eq!((on("any-00"), on("sim-00")), ("slow".to_owned(), "fast".to_owned()));
     let (_, metrics) = product::get(stage.controller.address(), "/metrics").unwrap();
     let gangs = |by: &str| -> f64 {

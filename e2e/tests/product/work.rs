@@ -364,7 +364,10 @@ fn a_set_of_machines_gets_a_pod_on_each_and_knows_them_as_lists() {
     on.sort();
     assert_eq!(on, nodes[..3], "one on each of the claimed nodes");
     let batch = here.list("jobs.batch").remove(0);
-    assert_eq!((batch.pointer("/spec/completions"), text(&batch, "/spec/completionMode")), (Some(&json!(3)), "Indexed".into()));
+    assert_eq!(
+        (batch.pointer("/spec/completions"), text(&batch, "/spec/completionMode")),
+        (Some(&json!(3)), "Indexed".into())
+    );
     let environment = batch.pointer("/spec/template/spec/containers/0/env").cloned().unwrap();
     let said = |name: &str| {
         let found = environment.as_array().unwrap().iter().find(|one| text(one, "/name") == name);
@@ -378,7 +381,9 @@ fn a_set_of_machines_gets_a_pod_on_each_and_knows_them_as_lists() {
     here.delete("gmm/m2");
     let replaced = || {
         let members = text(&here.get("gmj/j"), "/status/members");
-        (members.contains("node=3:") && text(&here.get("gmj/j"), "/status/phase") == "Running" && here.entries("gmm/m4") == 1)
+        (members.contains("node=3:")
+            && text(&here.get("gmj/j"), "/status/phase") == "Running"
+            && here.entries("gmm/m4") == 1)
             .then_some(())
     };
     here.until("another set to run", replaced);

@@ -118,14 +118,12 @@ impl Options {
         }
         Ok(match placing {
             Placing::InTurn => Method::InTurn,
-            Placing::Collective => {
-                Method::Collective(Settings {
-                    window: self.placing_window.map_or(DEFAULTS.window, usize::from),
-                    weight: self.placing_weight.unwrap_or(DEFAULTS.weight),
-                    steps: self.placing_steps.unwrap_or(DEFAULTS.steps),
-                    max_wait: self.placing_max_wait.map_or(DEFAULTS.max_wait, i64::from),
-                })
-            }
+            Placing::Collective => Method::Collective(Settings {
+                window: self.placing_window.map_or(DEFAULTS.window, usize::from),
+                weight: self.placing_weight.unwrap_or(DEFAULTS.weight),
+                steps: self.placing_steps.unwrap_or(DEFAULTS.steps),
+                max_wait: self.placing_max_wait.map_or(DEFAULTS.max_wait, i64::from),
+            }),
             Placing::Fcfs => Method::Window(Scheme::Fcfs { pick: self.pick.into(), blocked: self.blocked }),
             Placing::Srfm => Method::Window(Scheme::Srfm),
             Placing::SrfmPrinted => Method::Window(Scheme::SrfmPrinted),

@@ -110,7 +110,8 @@ impl<'s> Columns<'s> {
                 Some(key) => takes.push(Take::Seat(self.seat((member.ad, key.clone()), &amounts))),
             }
         }
-        let of_quotas = self.caps.as_mut().map(|caps| caps.takes(root, gang, &mut self.window.free)).unwrap_or_default();
+        let of_quotas =
+            self.caps.as_mut().map(|caps| caps.takes(root, gang, &mut self.window.free)).unwrap_or_default();
         takes.extend(of_quotas.into_iter().map(|(resource, amount)| Take::Units { resource, amount }));
         takes.sort_unstable();
         takes
