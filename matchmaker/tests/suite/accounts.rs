@@ -137,14 +137,15 @@ pub(crate) mod tests {
         let wide = "[Ports = {[Label = l; Constraint = l.Type == \"License\"; Request = [seats = 2]]}]";
         let narrow = "[Ports = {[Label = l; Constraint = l.Type == \"License\"; Request = [seats = 1]]}]";
         let pool = Pool { accounts, jobs: vec![("a", wide), ("b", narrow), ("b", narrow)], slots: 4, seats: 2 };
-        let snapshot = pool.snapshot();
+        let mut snapshot = pool.snapshot();
         let placed = |snapshot: &Snapshot| {
             negotiate_together(snapshot, &Config::product(), NOW, &mut Plain::default(), &Collective::default())
         };
         let together = placed(&snapshot);
         assert_eq!((together.placed.gangs, together.pinned), (1, 1));
         // The same without accounts: one submitter, the oldest job first.
-        let two = placed(&Snapshot { policy: None, ..snapshot });
+        snapshot.policy = None;
+        let two = placed(&snapshot);
         assert_eq!((two.in_turn.gangs, two.placed.gangs, two.passed_over.len()), (1, 2, 1));
     }
 
