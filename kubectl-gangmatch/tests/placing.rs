@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn options_without_effect_are_refused() {
-        let error = "error: --placing-window, --placing-steps and --placing-max-wait have an effect on --placing Collective only; \
-                     leave them out\n";
+        let error = "error: --placing-window, --placing-weight, --placing-steps and --placing-max-wait have an effect on --placing \
+                     Collective only; leave them out\n";
         for arguments in
             [["--placing", "Srfm", "--placing-steps", "5"], ["--placing", "InTurn", "--placing-window", "5"]]
         {

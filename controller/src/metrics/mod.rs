@@ -370,6 +370,8 @@ mod tests {
         metrics.claims.gave_up("MatchTimedOut");
         metrics.cycles.over_budget("Jobs", 1);
         metrics.cycles.set_unmatched(&BTreeMap::from([("NoCandidates", 3)]));
+        let (took, passed_over) = (Duration::from_millis(3), Vec::new());
+        metrics.cycles.placed(&Placed { in_turn: 1, gangs: 2, bound: 3, pinned: 1, steps: 9, took, passed_over });
         metrics.pool.set(&census::tests::full());
         metrics.accounts.wrote("done");
         metrics
