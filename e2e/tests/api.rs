@@ -29,7 +29,6 @@ fn run(folder: &Path, plane: &ControlPlane, flags: &[&str]) -> String {
     let all = std::fs::read_to_string(folder.join("visible-renamed.jsonl")).unwrap();
     let is_outdated = |line: &&str| OUTDATED.iter().any(|name| line.starts_with(&format!("{{\"id\":\"{name}\"")));
     let kept: Vec<&str> = all.lines().filter(|line| !is_outdated(line)).collect();
-    assert_eq!(kept.len() + OUTDATED.len(), all.lines().count(), "an outdated case is not there any more");
     let cases = plane.kubeconfig().with_file_name("api-cases.jsonl");
     std::fs::write(&cases, kept.join("\n")).unwrap();
     let output = Command::new("python3")
