@@ -19,7 +19,7 @@ use crate::score::Score;
 mod columns;
 mod quotas;
 
-use columns::{Columns, Standing};
+use columns::{Columns, Dues};
 use quotas::Prices;
 
 /// The settings of collective placing.
@@ -140,7 +140,7 @@ pub fn negotiate_together<F: Finder>(
     // 3. The gangs that each root may have, and what they take.
     let listing = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
     let round = Round::of(snapshot, &listing, now, names.iter());
-    let Listing { numbers, gangs, mut effort, pinned } =
+    let Listings { numbers, gangs, mut effort, pinned } =
         listing_of(window, (&in_turn, &guaranteed), collective, finder, round);
     // 4. Place them together.
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
@@ -179,7 +179,7 @@ pub fn negotiate_together<F: Finder>(
 }
 
 /// A window in numbers.
-struct Listing {
+struct Listings {
     numbers: Window,
     /// The gang of each column.
     gangs: Vec<Vec<Gang>>,
@@ -195,7 +195,7 @@ fn listing_of<'s, F: Finder>(
     collective: &Collective,
     finder: &mut F,
     mut round: Round<'s>,
-) -> Listing {
+) -> Listings {
     let (snapshot, config, now) = (round.snapshot, round.config, round.now);
     let (mut columns, mut effort) = (Columns::new(snapshot, collective.fair, config, now), Spent::default());
     let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
@@ -208,12 +208,12 @@ fn listing_of<'s, F: Finder>(
         pinned += usize::from(is_pinned);
         let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
         let mut weigh = |gang: &Gang| weight(&collective.weight, (snapshot, gang), &mut prices);
-        let standing = Standing { submitter, pinned: is_pinned };
-        columns.add((turn, standing), listed, in_turn.get(&turn.ad).copied(), &mut weigh);
+        let dues = Dues { submitter, pinned: is_pinned };
+        columns.add((turn, dues), listed, in_turn.get(&turn.ad).copied(), &mut weigh);
     }
     finder.end(&mut run, &mut round);
     let (numbers, gangs) = columns.finish();
-    Listing { numbers, gangs, effort, pinned }
+    Listings { numbers, gangs, effort, pinned }
 }
 
 /// A cycle with what an earlier one on the same pool has cost.

@@ -26,9 +26,9 @@ pub(crate) struct Columns<'s> {
     seats: BTreeMap<(AdId, String), usize>,
 }
 
-/// How a root stands in its window.
+/// What is due to a root of a window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct Dues {
     /// The number of its submitter, or of its account.
     pub(crate) submitter: usize,
     /// If it has a gang in turn, it has one here.
@@ -52,7 +52,7 @@ impl<'s> Columns<'s> {
     /// says what its best gang counts.
     pub(crate) fn add(
         &mut self,
-        (turn, standing): (&Turn<'s>, Standing),
+        (turn, dues): (&Turn<'s>, Dues),
         listed: Listed,
         in_turn: Option<&Gang>,
         weigh: &mut dyn FnMut(&Gang) -> u64,
@@ -62,10 +62,10 @@ impl<'s> Columns<'s> {
         gangs.sort_by(|one, other| other.order(one));
         let mut root = Root {
             weight: gangs.first().map_or(1, weigh),
-            submitter: standing.submitter,
+            submitter: dues.submitter,
             priority: turn.root.priority.into(),
             band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
-            pinned: standing.pinned,
+            pinned: dues.pinned,
             has_more,
             ..Root::default()
         };
