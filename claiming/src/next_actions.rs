@@ -5,6 +5,9 @@ use crate::event::Action;
 use crate::leg::{Activity, Hold, Leg, Vote};
 use crate::reason::Reason;
 
+/// The most offers of one claim that are being reserved at the same time. After a refusal, the others are not asked for.
+const RESERVES_MAX: usize = 32;
+
 /// The actions that this state calls for.
 pub(crate) fn next_actions(claim: &Claim, now_ms: u64) -> Vec<Action> {
     match claim.decision {
@@ -40,11 +43,14 @@ fn first_phase(claim: &Claim, now_ms: u64) -> Vec<Action> {
     decision(claim, Action::Commit)
 }
 
-/// All members that are not reserved yet, side by side.
+/// The members that are not reserved yet, side by side: those that were asked for, and as many others as may be under way with them.
 fn reserves(claim: &Claim) -> Vec<Action> {
     let root = (claim.root == Hold::Free).then_some(Action::ReserveRoot);
     let free = claim.legs.iter().enumerate().filter(|(_, leg)| leg.hold == Hold::Free);
-    root.into_iter().chain(free.map(|(number, _)| Action::Reserve(number))).collect()
+    let (asked, others): (Vec<Action>, Vec<Action>) =
+        free.map(|(number, _)| Action::Reserve(number)).partition(|action| claim.has_asked(*action));
+    let more = RESERVES_MAX.saturating_sub(asked.len());
+    root.into_iter().chain(asked).chain(others.into_iter().take(more)).collect()
 }
 
 /// The agents whose turn to vote has come: all below them have accepted, and their vote was not requested yet.

@@ -11,6 +11,7 @@ use matchmaker::Plain;
 use pool::{OwnerTrust, WorkloadScope};
 use sha2::{Digest, Sha256};
 
+use crate::cycle::placing::PlacingFlags;
 use crate::leader::Timing;
 
 /// Finds gangs of Jobs, Machines and Licenses, and claims them.
@@ -36,6 +37,9 @@ pub struct Config {
 
     #[command(flatten)]
     pub(crate) cycle: CycleFlags,
+
+    #[command(flatten)]
+    pub(crate) placing: PlacingFlags,
 
     /// How long a workload may take to stop after its claim has ended, in seconds. After that, its pods are deleted,
     /// and a workload without pods counts as stopped, whatever its own controller reports.

@@ -58,7 +58,7 @@ pub struct AdFields {
     #[schemars(extend("maxProperties" = 8))]
     pub request: Option<BTreeMap<String, ExprText>>,
 
-    /// The partners that the ad needs at the same time, one for each port. A port can read the partners of earlier
+    /// The partners that the ad needs at the same time, one for each port without a count. A port can read the partners of earlier
     /// ports by their labels. At most 8. Cannot be combined with constraint, rank or request of the ad. Example:
     /// [{label: cpu, constraint: cpu.Memory >= 64}]
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,9 +73,10 @@ pub struct AdFields {
     pub private: Option<Vec<String>>,
 }
 
-/// One partner that the ad needs.
+/// One partner that the ad needs, or a set of them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::port()))]
 pub struct Port {
     /// The name of the partner in the expressions of this port and of later ports: a letter or underscore, then
     /// letters, digits or underscores; at most 63 characters, and not a reserved word of the language. Example: cpu
@@ -114,4 +115,46 @@ pub struct Port {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 8))]
     pub request: Option<BTreeMap<String, ExprText>>,
+
+    /// How many different offers the port binds at the same time: an integer, 1 to 63. It can read the labels of earlier
+    /// ports. With a count, even 1, the label is a list of the partners afterwards; in constraint, rank and request it is
+    /// one of them. Absent, and without minCount: one partner, which the label is. Example: 8
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<ExprText>,
+
+    /// The fewest offers that the port binds, 1 to 63; together with maxCount, instead of count. Example: 4
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_count: Option<ExprText>,
+
+    /// The most offers that the port binds, 1 to 63; together with minCount. Example: 8
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_count: Option<ExprText>,
+
+    /// Names of attributes that have one and the same value in all partners at this port; case counts in texts, and
+    /// undefined is no value. At most 4. Example: [Rack]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        extend("minItems" = 1, "maxItems" = 4, "x-kubernetes-list-type" = "set"),
+        inner(length(min = 1, max = 63))
+    )]
+    pub same: Option<Vec<String>>,
+
+    /// Names of attributes that have a different value in each partner at this port; undefined is no value. At most 4.
+    /// Example: [Switch]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        extend("minItems" = 1, "maxItems" = 4, "x-kubernetes-list-type" = "set"),
+        inner(length(min = 1, max = 63))
+    )]
+    pub distinct: Option<Vec<String>>,
+
+    /// The condition on the partners at this port together; the label is their list. At most 16384 characters. Example:
+    /// sum(node.Memory) >= 512000
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_constraint: Option<ExprText>,
+
+    /// How much the partners at this port are preferred together; the label is their list. It replaces the sum of
+    /// their ranks. Unit: chosen by the author. Example: min(node.KFlops) * size(node)
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_rank: Option<ExprText>,
 }

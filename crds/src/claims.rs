@@ -34,7 +34,8 @@ pub struct ClaimEntry {
     #[schemars(schema_with = "schemas::free_object", extend("maxProperties" = 32))]
     pub requester: BTreeMap<String, Value>,
 
-    /// The other members of the gang, as kind namespace/name; at most 16. Example: [Job grid/sim, License eda/sim]
+    /// The members of the gang, as kind namespace/name; of more than 16 the first 15, and how many more. Example: [Job
+    /// grid/sim, License eda/sim]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"), inner(length(max = 330)))]
     pub members: Vec<String>,

@@ -95,7 +95,7 @@ pub mod reasons {
     pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
-    /// Other jobs got the offers in this cycle. Part of the API, but not set by this version: the reason is `WaitingForCapacity`.
+    /// The job has a gang if jobs are served in turn, but other jobs were placed without it. Only if jobs are placed together.
     pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
     /// The job's own constraint exceeds the limits of an evaluation: the message names the port and the constraint.
     pub const EXPRESSION_TOO_EXPENSIVE: &str = "ExpressionTooExpensive";

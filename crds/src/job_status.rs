@@ -201,6 +201,13 @@ pub struct UnmatchedPort {
     /// How many offers would match but have no free capacity. Example: 0
     #[serde(default)]
     pub busy: i64,
+    /// Of a counted port: the fewest offers that it needs. Example: 8
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub need: Option<i64>,
+    /// Of a counted port: the most offers that match one by one, and that its same and distinct leave together. Example:
+    /// 5
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<i64>,
 }
 
 /// One part of a constraint of the job, and how many offers it refused.

@@ -69,7 +69,8 @@ pub struct MatchSpec {
     /// The longest time from the first reserve to the last vote, in seconds. Example: 30
     pub reserve_timeout_seconds: i64,
 
-    /// The members of the gang, port by port; at most 1024 characters. Example: cpu=grid/foo license=eda/sim
+    /// The members of the gang, port by port, of a counted port the first two; at most 1024 characters. Example:
+    /// node=8:grid/n1,grid/n2,+6 license=eda/sim
     #[schemars(length(max = 1024))]
     pub summary: String,
 
@@ -82,10 +83,15 @@ pub struct MatchSpec {
     #[schemars(length(min = 1, max = 253))]
     pub account: Option<String>,
 
-    /// All members of the gang, 2 to 16, parents before children; the first is the root. Example: [{id: 0, kind: Job,
-    /// namespace: grid, name: sim}, {id: 1, kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu,
-    /// port: other}]
-    #[schemars(extend("minItems" = 2, "maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
+    /// All members of the gang, 2 to 64, parents before children; the first is the root. Members with the same parent
+    /// and parentPort are the set at a counted port. Example: [{id: 0, kind: Job, namespace: grid, name: sim}, {id: 1,
+    /// kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu, port: other}]
+    #[schemars(extend(
+        "minItems" = 2,
+        "maxItems" = 64,
+        "x-kubernetes-list-type" = "map",
+        "x-kubernetes-list-map-keys" = ["uid"]
+    ))]
     pub members: Vec<Member>,
 }
 
@@ -114,8 +120,8 @@ pub struct Cycle {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Member {
-    /// Its number in the gang, 0 to 15; 0 is the root. Example: 1
-    #[schemars(range(min = 0, max = 15))]
+    /// Its number in the gang, 0 to 63; 0 is the root. Example: 1
+    #[schemars(range(min = 0, max = 63))]
     pub id: i32,
     /// Its kind. Example: Machine
     #[schemars(length(max = 63))]
@@ -133,7 +139,7 @@ pub struct Member {
     pub generation: i64,
     /// The id of its parent, the member whose port it fills; absent for the root. Example: 0
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 15))]
+    #[schemars(range(min = 0, max = 63))]
     pub parent: Option<i32>,
     /// The label of the parent's port that it is bound to. Example: cpu
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,9 +205,9 @@ pub struct MatchStatus {
     pub released_at: Option<Time>,
 
     /// The votes at the time of the decision, for information only; the entries of the offers are authoritative. At
-    /// most 16. Example: [{id: 1, vote: Accepted}]
+    /// most 64. Example: [{id: 1, vote: Accepted}]
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
+    #[schemars(extend("maxItems" = 64, "x-kubernetes-list-type" = "atomic"))]
     pub members: Vec<MemberVote>,
 
     /// The conditions Reserved, Claimed and Released. Example: [{type: Claimed, status: "True", reason: Committed}]
@@ -241,7 +247,7 @@ impl Decision {
 #[serde(default)]
 pub struct MemberVote {
     /// The id of the member. Example: 1
-    #[schemars(range(min = 0, max = 15), extend("default" = Option::<()>::None))]
+    #[schemars(range(min = 0, max = 63), extend("default" = Option::<()>::None))]
     pub id: i32,
     /// Its vote. Example: Rejected
     #[schemars(extend("default" = Option::<()>::None))]

@@ -104,6 +104,20 @@ pub(crate) fn ports() -> Vec<Rule> {
     vec![Rule::new(PORT_LABELS).message("port labels must be unique; case is ignored")]
 }
 
+/// The rules on a port: how many partners it binds.
+pub(crate) fn port() -> Vec<Rule> {
+    let is_counted = "has(self.count) || has(self.minCount)";
+    let of_a_set = "has(self.same) || has(self.distinct) || has(self.groupConstraint) || has(self.groupRank)";
+    vec![
+        Rule::new("!has(self.count) || !has(self.minCount)")
+            .message("use either count, or minCount and maxCount")
+            .field_path(".count"),
+        Rule::new("has(self.minCount) == has(self.maxCount)").message("minCount and maxCount are written together"),
+        Rule::new(format!("{is_counted} || !({of_a_set})"))
+            .message("same, distinct, groupConstraint and groupRank need a count, or minCount and maxCount"),
+    ]
+}
+
 /// The rule on a port's label.
 pub(crate) fn label() -> Vec<Rule> {
     vec![Rule::new(LABEL_RESERVED).message("this name is reserved: choose another label")]
@@ -233,13 +247,13 @@ pub(crate) fn entry() -> Vec<Rule> {
 
 /// M1 and M2: the rules on a Match's spec.
 pub(crate) fn match_spec() -> Vec<Rule> {
+    // That no member appears twice is said by the key of the list.
     let tree = "self.members.all(m, !has(m.parent) || m.parent < m.id) \
-        && self.members.filter(m, !has(m.parent)).size() == 1 \
-        && self.members.all(m, self.members.exists_one(n, n.uid == m.uid))";
+        && self.members.filter(m, !has(m.parent)).size() == 1";
     vec![
         Rule::new("self == oldSelf").message("a match's spec is immutable"),
         Rule::new(tree)
-            .message("members must form one tree: parents come first, and no member appears twice")
+            .message("members must form one tree: there is one root, and parents come first")
             .field_path(".members"),
     ]
 }

@@ -11,7 +11,10 @@ use std::collections::HashMap;
 
 use classad::Limits;
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Answer, Asked, Config, Cycle, Explained, Finder, Found, Plain, Round, Snapshot, Turn};
+use matchmaker::{
+    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Plain, Round, Snapshot, Together, Turn,
+    negotiate_together,
+};
 
 use crate::index::asks::Resources;
 use crate::index::availability::Availability;
@@ -266,6 +269,20 @@ impl Engine {
         match self {
             Engine::Indexed(finder) => finder.negotiate(snapshot, config, now),
             Engine::Plain(finder) => matchmaker::negotiate(snapshot, config, now, finder),
+        }
+    }
+
+    /// The same for roots that are placed together, see [`matchmaker::negotiate_together`].
+    pub fn negotiate_together(
+        &mut self,
+        snapshot: &Snapshot,
+        config: &Config,
+        now: i64,
+        collective: &Collective,
+    ) -> Together {
+        match self {
+            Engine::Indexed(finder) => negotiate_together(snapshot, config, now, &mut **finder, collective),
+            Engine::Plain(finder) => negotiate_together(snapshot, config, now, finder, collective),
         }
     }
 }

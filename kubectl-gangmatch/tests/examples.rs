@@ -71,7 +71,7 @@ mod tests {
             let object: crds::Match = serde_json::from_value(item.clone()).unwrap();
             assert_eq!(item["apiVersion"], "gangmatch.dev/v1alpha1");
             assert_eq!(item["kind"], "Match");
-            assert!((2..=16).contains(&object.spec.members.len()));
+            assert!((2..=64).contains(&object.spec.members.len()));
             for member in &object.spec.members {
                 assert_eq!(member.uid.len(), 36, "{}", member.uid);
                 assert_eq!(member.parent.is_some(), member.allocation.as_ref().is_some_and(|takes| !takes.is_empty()));

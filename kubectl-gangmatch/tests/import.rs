@@ -84,6 +84,17 @@ mod tests {
     }
 
     #[test]
+    fn a_count_of_machines_becomes_a_counted_port_and_licences_are_counted_for_each() {
+        let input = "universe = parallel\nexecutable = mpi\nmachine_count = 8\nconcurrency_limits = flow:2\n\
+                     +WantParallelSchedulingGroups = True\ncontainer_image = i\nqueue\n";
+        let output = run(&["-"], input);
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(output.status.success() && notes.is_empty(), "{notes}");
+        assert!(text.contains("count: \"8\"") && text.contains("- ParallelSchedulingGroup"), "{text}");
+        assert!(text.contains("seats: 2 * size(machine)"), "{text}");
+    }
+
+    #[test]
     fn without_an_image_there_is_no_workload() {
         let input = "executable = run.sh\nrequest_memory = 2G\nqueue\n";
         let said = |arguments: &[&str]| {

@@ -66,6 +66,9 @@ mod tests {
         let end = "\n2 of 3 jobs matched, with 2 offers.\nPlaced together: 2; in turn it would be 1; that is the most.\n\
                    Sum of ranks: 0.000; in turn it would be 0.000.\n";
         assert!(text.ends_with(end), "{text}");
+        // Its two slots cost as much as those of the others together.
+        let charged = printed(&["--placing", "Collective", "--placing-weight", "Charge"]);
+        assert!(charged.contains("\nPlaced together: 1; in turn it would be 1; "), "{charged}");
         let pinned = printed(&["--placing", "Collective", "--placing-max-wait", "600"]);
         assert!(
             pinned.contains("\ndefault/wide ") && pinned.contains("\n1 of 3 jobs matched, with 2 offers.\n"),
@@ -96,8 +99,8 @@ mod tests {
 
     #[test]
     fn options_without_effect_are_refused() {
-        let error = "error: --placing-window, --placing-steps and --placing-max-wait have an effect on --placing Collective only; \
-                     leave them out\n";
+        let error = "error: --placing-window, --placing-weight, --placing-steps and --placing-max-wait have an effect on --placing \
+                     Collective only; leave them out\n";
         for arguments in
             [["--placing", "Srfm", "--placing-steps", "5"], ["--placing", "InTurn", "--placing-window", "5"]]
         {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use policy::{Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Quotas, Waiting, taken_by_gang};
+use policy::{Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Pass, Quotas, Waiting, taken_by_gang};
 
 use crate::charges::{GangCharge, Policy, Seats};
 use crate::finder::Turn;
@@ -79,6 +79,11 @@ impl<'s> AccountQueue<'s> {
         let root = self.snapshot.roots.get(number)?;
         let submitter = self.submitters.binary_search(&root.submitter).unwrap_or(usize::MAX);
         Some(Turn { number, ad: root.ad, submitter, excludes: !root.exclusions.is_empty(), root })
+    }
+
+    /// Whether accounts are served that do not hold what is guaranteed to them: all others come later.
+    pub(crate) fn guarantees(&self) -> bool {
+        self.turn.is_some_and(|turn| turn.pass == Pass::Guarantee)
     }
 
     /// The root that was served last has no gang in this cycle.

@@ -96,6 +96,18 @@ impl Policy {
         seats: &mut Seats,
         (config, now): (&Config, i64),
     ) -> GangCharge {
+        let mut price = |id: AdId, ad: &PoolAd, ask: &Ask| self.charge_of_claim(id, ad, ask, (config, now));
+        self.charge_by((snapshot, gang), account, seats, &mut price)
+    }
+
+    /// The same, with other means to know what a claim on an offer costs.
+    pub(crate) fn charge_by(
+        &self,
+        (snapshot, gang): (&Snapshot, &Gang),
+        account: &Arc<str>,
+        seats: &mut Seats,
+        price: &mut dyn FnMut(AdId, &PoolAd, &Ask) -> Amount,
+    ) -> GangCharge {
         let (mut charge, mut takes) = (GangCharge::default(), Amounts::new());
         let mut sum = 0;
         for member in &gang.members {
@@ -105,7 +117,7 @@ impl Policy {
                 continue;
             };
             let counted = self.offers.get(&member.ad);
-            let micros = self.charge(ad, counted.map(|counted| &**counted), &member.ask, config, now);
+            let micros = price(member.ad, ad, &member.ask);
             charge.members.push(micros);
             let counts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
             let amounts = counts.chain([(policy::CHARGE.into(), micros)]).collect();
@@ -121,14 +133,18 @@ impl Policy {
         charge
     }
 
+    /// What a claim on an offer costs, in micros.
+    pub(crate) fn charge_of_claim(&self, id: AdId, ad: &PoolAd, ask: &Ask, (config, now): (&Config, i64)) -> Amount {
+        self.charge(ad, self.offers.get(&id).map(|counted| &**counted), ask, config, now)
+    }
+
     /// What a claim on all of an offer costs, in micros.
     pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, (config, now): (&Config, i64)) -> Amount {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
-        self.charge(ad, self.offers.get(&id).map(|counted| &**counted), &ask, config, now)
+        self.charge_of_claim(id, ad, &ask, (config, now))
     }
 
-    /// What a claim on an offer costs, in micros.
     fn charge(&self, ad: &PoolAd, counted: Option<&CountedOffer>, ask: &Ask, config: &Config, now: i64) -> Amount {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
         let stated = weight.and_then(|weight| own_value(ad, weight, Some(&ask.allocation), config, now));

@@ -1,20 +1,26 @@
 //! Collective placing: the roots of a window get their gangs together, and not one after the other.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use placing::Effort;
+use placing::{Effort, Window};
+use policy::{Amount, CHARGE, LEAST_CHARGE};
 
+use crate::charges::{Seats, charge_by_weights};
 use crate::cycle::negotiate;
 use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
-use crate::model::{AdId, Config, Snapshot};
-use crate::plain::{Listing, list};
-use crate::queue::Queue;
+use crate::line::Line;
+use crate::model::{AdId, AdKey, Config, Snapshot};
+use crate::plain::{Listed, list};
 use crate::score::Score;
 
 mod columns;
+mod quotas;
 
-use columns::Columns;
+use columns::{Columns, Dues};
+use quotas::Prices;
 
 /// The settings of collective placing.
 #[derive(Clone, Debug)]
@@ -25,15 +31,40 @@ pub struct Collective {
     pub steps: u64,
     /// The most gangs of one root that are compared.
     pub gangs_max: usize,
+    /// The most candidates that are tried to list the gangs of all roots; each submitter has an equal share. A root whose gangs are not all
+    /// listed keeps its gang in turn among those that it may have.
+    pub candidates_max: u64,
+    /// What a gang counts.
+    pub weight: Weight,
     /// Roots that have waited for too long: if they have a gang in turn, they have one here. See [`overdue`].
     pub pinned: BTreeSet<AdId>,
-    /// Whether each submitter has at least as many gangs as in turn, for each priority p among its roots of at least p.
+    /// Whether each submitter, or each account if there are accounts, has at least as much as in turn, for each priority p among its roots of
+    /// at least p.
     pub fair: bool,
+}
+
+/// What a gang counts in a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// Each counts 1.
+    #[default]
+    One,
+    /// What the best gang of its root would be charged, if nothing that is free now were taken; without accounts, by these charges for one
+    /// unit of each resource, in micros.
+    Charge(BTreeMap<String, Amount>),
 }
 
 impl Default for Collective {
     fn default() -> Collective {
-        Collective { window: 1000, steps: 200_000, gangs_max: 1000, pinned: BTreeSet::new(), fair: true }
+        Collective {
+            window: 1000,
+            steps: 200_000,
+            gangs_max: 1000,
+            candidates_max: u64::MAX,
+            weight: Weight::One,
+            pinned: BTreeSet::new(),
+            fair: true,
+        }
     }
 }
 
@@ -46,10 +77,12 @@ pub struct Together {
     pub placed: Reached,
     /// The same in turn.
     pub in_turn: Reached,
-    /// How many roots of the window can have a gang at most.
+    /// How many roots of the window can have a gang at most. Where gangs count what they are charged, that is how many may have one at all.
     pub bound: usize,
-    /// Whether no placement has more gangs, band by band.
+    /// Whether no placement counts more, band by band.
     pub proven: bool,
+    /// How many roots of the window are pinned.
+    pub pinned: usize,
     /// What it took.
     pub effort: Spent,
     /// The gangs in turn of the roots that have one, and none here.
@@ -86,6 +119,9 @@ pub fn overdue(snapshot: &Snapshot, now: i64, wait_max: i64) -> BTreeSet<AdId> {
 /// Finds gangs for the roots of a window together: as many as it can, band by band, and then those with the largest sum of scores. In no
 /// band are there fewer than in turn. All other roots are served in turn, on what the window has left.
 ///
+/// With accounts, these take the place of submitters: no account gets less than in turn, gangs that are guaranteed in turn are there here, and
+/// all quotas are kept.
+///
 /// The same snapshot, configuration and time give the same result with every finder, as long as no search runs out of steps. `now` is in
 /// seconds since 1970.
 pub fn negotiate_together<F: Finder>(
@@ -99,51 +135,161 @@ pub fn negotiate_together<F: Finder>(
     let before = negotiate(snapshot, &Config { explains: false, ..config.clone() }, now, finder);
     let in_turn: BTreeMap<AdId, &Gang> = before.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
     // 2. The window: the first roots in that order.
-    let order = turns(snapshot, &in_turn);
+    let Turns { order, guaranteed, names } = turns(snapshot, &in_turn, config, now);
     let window = order.get(..collective.window).unwrap_or(&order);
     // 3. The gangs that each root may have, and what they take.
-    let mut round = Round::of(snapshot, config, now, Queue::of(snapshot).names());
-    let (mut columns, mut effort) = (Columns::new(snapshot, collective), Spent::default());
-    let mut run = finder.begin(&mut round);
-    for turn in window {
-        let among = finder.candidates(&mut run, turn, &mut round);
-        let (exclusions, cap) = (&turn.root.exclusions, collective.gangs_max);
-        let listed = list(snapshot, turn.ad, &Listing { exclusions, among: among.as_deref(), cap }, config, now);
-        effort.candidates = effort.candidates.saturating_add(listed.steps);
-        effort.gangs = effort.gangs.saturating_add(u64::try_from(listed.gangs.len()).unwrap_or(u64::MAX));
-        columns.add(turn, listed, in_turn.get(&turn.ad).copied());
-    }
-    finder.end(&mut run, &mut round);
+    let listing = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
+    let round = Round::of(snapshot, &listing, now, names.iter());
+    let Listings { numbers, gangs, mut effort, pinned } =
+        listing_of(window, (&in_turn, &guaranteed), collective, finder, round);
     // 4. Place them together.
-    let (numbers, gangs) = columns.finish();
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
     effort.steps = placed.steps;
-    // 5. Take the gangs. If there is no room for all of them, it is known to be there for those in turn.
+    // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
     let chosen = placed.choices.iter().zip(gangs).filter_map(|(choice, gangs)| gangs.into_iter().nth((*choice)?));
-    let mut taken = fitting(snapshot, chosen.collect()).unwrap_or_else(|| {
+    let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), config, now);
+    let mut taken = fitting(snapshot, chosen.collect()).filter(is_kept).unwrap_or_else(|| {
         window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
     });
     // 6. Serve the others in turn, and explain the rest.
-    let mut cycle = negotiate(&snapshot.after(&taken), config, now, finder);
+    let mut rest = snapshot.after(&taken);
+    rest.policy = quotas::charged(snapshot, &taken, config, now);
+    let mut cycle = with_costs_of(&before, negotiate(&rest, config, now, finder));
     taken.append(&mut cycle.gangs);
     let places: BTreeMap<AdId, usize> = order.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
     taken.sort_by_key(|gang| gang.root().and_then(|root| places.get(&root)));
     cycle.gangs = taken;
     let together: BTreeMap<AdId, &Gang> = cycle.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
     let reached = Reached::of(window, &together);
+    let bound = match collective.weight {
+        Weight::One => usize::try_from(placed.bound).unwrap_or(usize::MAX),
+        Weight::Charge(_) => numbers.roots.iter().filter(|root| root.has_more || !root.columns.is_empty()).count(),
+    };
+    let passed_over = in_turn.iter().filter(|(root, _)| !together.contains_key(root));
     Together {
         placed: reached,
         in_turn: Reached::of(window, &in_turn),
-        bound: usize::try_from(placed.bound).unwrap_or(usize::MAX).max(reached.gangs),
+        bound: bound.max(reached.gangs),
         proven: placed.proven,
+        pinned,
         effort,
-        passed_over: in_turn
-            .iter()
-            .filter(|(root, _)| !together.contains_key(root))
-            .map(|(_, gang)| Gang::clone(gang))
-            .collect(),
+        passed_over: passed_over.map(|(_, gang)| Gang::clone(gang)).collect(),
         cycle,
     }
+}
+
+/// A window in numbers.
+struct Listings {
+    numbers: Window,
+    /// The gang of each column.
+    gangs: Vec<Vec<Gang>>,
+    effort: Spent,
+    /// How many roots are pinned.
+    pinned: usize,
+}
+
+/// Lists the gangs that the roots of a window may have.
+fn listing_of<'s, F: Finder>(
+    window: &[Turn<'s>],
+    (in_turn, guaranteed): (&BTreeMap<AdId, &Gang>, &BTreeSet<AdId>),
+    collective: &Collective,
+    finder: &mut F,
+    mut round: Round<'s>,
+) -> Listings {
+    let (snapshot, config, now) = (round.snapshot, round.config, round.now);
+    let (mut columns, mut effort) = (Columns::new(snapshot, collective.fair, config, now), Spent::default());
+    let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
+    let (mut prices, mut pinned) = (Prices::new(config, now), 0);
+    for turn in window {
+        let listed = gangs_of(turn, collective, finder, &mut run, &mut round);
+        effort.candidates = effort.candidates.saturating_add(listed.steps);
+        effort.gangs = effort.gangs.saturating_add(u64::try_from(listed.gangs.len()).unwrap_or(u64::MAX));
+        let is_pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
+        pinned += usize::from(is_pinned);
+        let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
+        let mut weigh = |gang: &Gang| weight(&collective.weight, (snapshot, gang), &mut prices);
+        let dues = Dues { submitter, pinned: is_pinned };
+        columns.add((turn, dues), listed, in_turn.get(&turn.ad).copied(), &mut weigh);
+    }
+    finder.end(&mut run, &mut round);
+    let (numbers, gangs) = columns.finish();
+    Listings { numbers, gangs, effort, pinned }
+}
+
+/// A cycle with what an earlier one on the same pool has cost.
+fn with_costs_of(before: &Cycle, mut cycle: Cycle) -> Cycle {
+    let Cycle { over_budget, fruitless, barred, disagreements, .. } = before;
+    cycle.over_budget.extend(over_budget.iter().cloned());
+    cycle.over_budget.sort();
+    cycle.over_budget.dedup();
+    cycle.fruitless = sums(fruitless.iter().chain(&cycle.fruitless));
+    cycle.barred.extend(barred.iter().cloned());
+    cycle.disagreements.extend(disagreements);
+    cycle
+}
+
+/// The sums of amounts by name.
+fn sums<'a>(all: impl Iterator<Item = &'a (Arc<str>, u64)>) -> Vec<(Arc<str>, u64)> {
+    let mut sums: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for (name, amount) in all {
+        let sum = sums.entry(Arc::clone(name)).or_default();
+        *sum = sum.saturating_add(*amount);
+    }
+    sums.into_iter().collect()
+}
+
+/// The gangs that a root may have, as far as they can be listed for what its submitter may still spend.
+fn gangs_of<'s, F: Finder>(
+    turn: &Turn<'s>,
+    collective: &Collective,
+    finder: &mut F,
+    run: &mut F::Run<'s>,
+    round: &mut Round<'s>,
+) -> Listed {
+    let (snapshot, config) = (round.snapshot, round.config);
+    let steps_max = config.steps_max.min(round.accounts.for_one(turn.submitter));
+    if steps_max == 0 || config.stop.is_set() {
+        return Listed { gangs: Vec::new(), has_more: true, steps: 0 };
+    }
+    let among = finder.candidates(run, turn, round);
+    let mut exclusions = Cow::Borrowed(&turn.root.exclusions);
+    let own = snapshot.ad(turn.ad).map(|ad| ad.key.namespace.as_str());
+    if !snapshot.barred.is_empty() {
+        let keys = snapshot.ads().map(|(_, ad)| &ad.key);
+        let is_barred = |key: &&AdKey| own != Some(&key.namespace) && snapshot.barred.contains(&key.namespace);
+        exclusions.to_mut().extend(keys.filter(is_barred).cloned());
+    }
+    let listing = crate::plain::Listing { exclusions: &exclusions, among: among.as_deref(), cap: collective.gangs_max };
+    let config = Config { steps_max, ..config.clone() };
+    let listed = list(snapshot, turn.ad, &listing, &config, round.now);
+    round.accounts.pay(turn.submitter, listed.steps);
+    listed
+}
+
+/// What the best gang of a root counts.
+fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices<'_>) -> u64 {
+    let Weight::Charge(weights) = weight else { return 1 };
+    let account = gang.root().and_then(|root| snapshot.policy.as_ref()?.account_of.get(&root));
+    let micros = match snapshot.policy.as_deref().zip(account) {
+        Some((policy, account)) => {
+            let charge = prices.of(policy, (snapshot, gang), account, &mut Seats::default());
+            charge.takes.get(CHARGE).copied().unwrap_or(LEAST_CHARGE)
+        }
+        None => {
+            let offers = gang.members.iter().skip(1);
+            let charges = offers.map(|member| charge_by_weights(weights, member.ask.allocation.iter()));
+            charges.sum::<Amount>().max(LEAST_CHARGE)
+        }
+    };
+    u64::try_from(micros).unwrap_or(u64::MAX)
+}
+
+/// The number of the account of each root, if there are accounts.
+fn accounts(snapshot: &Snapshot) -> BTreeMap<AdId, usize> {
+    let Some(policy) = &snapshot.policy else { return BTreeMap::new() };
+    let names: BTreeSet<&Arc<str>> = policy.account_of.values().collect();
+    let numbers: BTreeMap<&Arc<str>, usize> = names.into_iter().zip(0..).collect();
+    policy.account_of.iter().filter_map(|(root, name)| Some((*root, *numbers.get(name)?))).collect()
 }
 
 impl Reached {
@@ -167,15 +313,29 @@ fn fitting(snapshot: &Snapshot, gangs: Vec<Gang>) -> Option<Vec<Gang>> {
     Some(gangs)
 }
 
+/// The turns of a cycle.
+struct Turns<'s> {
+    order: Vec<Turn<'s>>,
+    /// The roots with gangs that are guaranteed to their accounts.
+    guaranteed: BTreeSet<AdId>,
+    /// The submitters in the order of their numbers.
+    names: Vec<Arc<str>>,
+}
+
 /// The roots in the order of their turns, in a cycle that finds these gangs.
-fn turns<'s>(snapshot: &'s Snapshot, gangs: &BTreeMap<AdId, &Gang>) -> Vec<Turn<'s>> {
-    let mut queue = Queue::of(snapshot);
-    let mut order = Vec::new();
-    while let Some(turn) = queue.next() {
-        if gangs.contains_key(&turn.ad) {
-            queue.charge();
+fn turns<'s>(snapshot: &'s Snapshot, gangs: &BTreeMap<AdId, &Gang>, config: &Config, now: i64) -> Turns<'s> {
+    let mut line = Line::of(snapshot);
+    let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new(), names: line.names() };
+    while let Some(turn) = line.next() {
+        let is_guaranteed = line.guarantees();
+        match gangs.get(&turn.ad) {
+            None => line.not_found(),
+            // It comes again.
+            Some(gang) if !line.serve(&turn, gang, config, now) => continue,
+            Some(_) if is_guaranteed => drop(turns.guaranteed.insert(turn.ad)),
+            Some(_) => {}
         }
-        order.push(turn);
+        turns.order.push(turn);
     }
-    order
+    turns
 }

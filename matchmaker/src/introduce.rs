@@ -1,6 +1,6 @@
 //! What one member of a gang reads of another: the attributes that its expressions name, with their values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use classad::{Expr, Kind, Name, Value, references};
 
@@ -26,12 +26,18 @@ pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64)
     let nothing = || vec![Vec::new(); gang.members.len()];
     let Some(root) = gang.root().and_then(|root| snapshot.ad(root)) else { return nothing() };
     let Some(assembly) = assembled(snapshot, gang, config, now) else { return nothing() };
-    let of_partner = |member: usize, edge: Edge, partner: &PoolAd| {
+    // The members of a set are read alike.
+    let mut of_ports: BTreeMap<usize, Vec<Name>> = BTreeMap::new();
+    let mut of_partner = |member: usize, edge: Edge, partner: &PoolAd| {
         let label = &root.ports.list.get(edge.port())?.label;
-        let mut names = mentioned(&root.ports, label);
-        names.extend(fallen_through(&root.ports));
+        let names = of_ports.entry(edge.port()).or_insert_with(|| {
+            let mut names = mentioned(&root.ports, label);
+            names.extend(fallen_through(&root.ports));
+            names
+        });
+        let names = names.iter().cloned();
         let spelled = |name: Name| spelling(partner, edge.child_port(), &name).unwrap_or(name);
-        let names: BTreeSet<Name> = names.into_iter().map(spelled).collect();
+        let names: BTreeSet<Name> = names.map(spelled).collect();
         Some(values(|attribute| assembly.value_at_parent(member, attribute), label, names))
     };
     let read = gang.members.iter().enumerate().map(|(number, member)| {

@@ -61,6 +61,14 @@ impl<'s> Line<'s> {
         }
     }
 
+    /// Whether the root that is served has its turn because something is guaranteed to its account.
+    pub(crate) fn guarantees(&self) -> bool {
+        match self {
+            Line::Submitters(_) => false,
+            Line::Accounts(queue) => queue.guarantees(),
+        }
+    }
+
     /// The root that was served last has no gang in this cycle.
     pub(crate) fn not_found(&mut self) {
         match self {

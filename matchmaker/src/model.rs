@@ -356,7 +356,7 @@ impl Config {
     /// The default settings.
     pub fn product() -> Config {
         Config {
-            members_max: 16,
+            members_max: 64,
             depth_max: 4,
             steps_max: 2_000_000,
             cycle_steps_max: 100_000,

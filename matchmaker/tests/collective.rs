@@ -110,6 +110,18 @@ mod tests {
         }
 
         #[test]
+        fn a_window_whose_gangs_are_not_all_listed_is_no_worse_than_in_turn(bytes in bytes(), candidates_max in 0u64..60) {
+            let world = world(&bytes, 9, true);
+            let (before, all) = (in_turn(&world), together(&world, &Collective::default()));
+            let placed = together(&world, &Collective { candidates_max, steps: 100, ..Collective::default() });
+            let due = counts(&world.snapshot, &roots(&before));
+            let now = counts(&world.snapshot, &roots(&placed.cycle));
+            prop_assert!(due.iter().all(|(key, due)| now[key] >= *due), "{}", world.text);
+            prop_assert!((before.gangs.len()..=placed.bound).contains(&placed.placed.gangs), "{}", world.text);
+            prop_assert!(!all.proven || placed.placed.gangs <= all.bound, "{}", world.text);
+        }
+
+        #[test]
         fn p4_a_window_of_one_root_gives_the_gangs_in_turn(bytes in bytes()) {
             let world = world(&bytes, 9, true);
             let placed = together(&world, &Collective { window: 1, ..Collective::default() });

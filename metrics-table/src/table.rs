@@ -102,6 +102,14 @@ metrics! {
         "Namespaces whose `Jobs` or `Offers` exceeded their budget in a cycle";
     JOBS_OVER_BUDGET: "jobs_over_budget", Gauge, [], "jobs",
         "Jobs whose search was cut short by the budget of their namespace in the last cycle";
+    PLACING_GANGS: "placing_gangs", Gauge, ["by"], "gangs",
+        "Of the last window of jobs that were placed together: gangs in turn (`in_turn`), gangs together (`placed`), and how many are possible at most (`bound`); only with `--placing=Collective`";
+    PLACING_PINNED: "placing_pinned", Gauge, [], "jobs",
+        "Jobs of the last window that are not passed over, because they have waited for too long or their gang is guaranteed";
+    PLACING_STEPS: "placing_steps", Gauge, [], "steps",
+        "Steps that placing the last window took";
+    PLACING_DURATION: "placing_duration_seconds", Histogram, [], "seconds",
+        "The duration of a cycle whose jobs are placed together";
     SEARCHES_CUT_SHORT: "searches_cut_short", Counter, [], "searches",
         "Searches that ran out of steps";
     DISAGREEMENTS: "disagreements", Counter, [], "gangs",

@@ -86,6 +86,21 @@ impl<'t> Quotas<'t> {
         below_caps.chain(table.free_for(self.tree, own_roots)).min().map(|least| least.max(0))
     }
 
+    /// How much more the accounts at and above these own roots may take of a counter, each by itself: those that have a maximum, and the pool
+    /// if it is known how much it has. What is set aside for others is not subtracted.
+    pub fn caps<'a>(&'a self, own_roots: Node, counter: &'a str) -> impl Iterator<Item = (Node, Amount)> + 'a {
+        let of = move |node: Node| {
+            let row = self.row(node, counter)?;
+            let most = if node == Node::POOL { row.max.into_iter().chain(self.total(counter)).min() } else { row.max };
+            Some((node, most?.saturating_sub(row.held).max(0)))
+        };
+        self.tree.path(own_roots).filter_map(of)
+    }
+
+    fn total(&self, counter: &str) -> Option<Amount> {
+        self.tables.get(counter)?.total
+    }
+
     /// What does not let a gang at these own roots take so much of a counter; none if nothing does.
     #[must_use]
     pub fn bound(&self, own_roots: Node, counter: &str, amount: Amount) -> Option<Bound<'t>> {

@@ -259,9 +259,12 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
         return Err(Rejected { reason: reasons::INVALID_PORT, message: problem.clone() });
     }
     for port in ports.list.iter() {
-        if let Some(never) = port.constraint.as_ref().and_then(never_true) {
-            let message = format!("port `{}`: the constraint can never be true: {}", port.label, because(&never));
-            return Err(Rejected { reason: reasons::NEVER_TRUE, message });
+        let of_set = port.set.as_ref().and_then(|set| set.constraint.as_ref());
+        for (name, constraint) in [("constraint", port.constraint.as_ref()), ("group constraint", of_set)] {
+            if let Some(never) = constraint.and_then(never_true) {
+                let message = format!("port `{}`: the {name} can never be true: {}", port.label, because(&never));
+                return Err(Rejected { reason: reasons::NEVER_TRUE, message });
+            }
         }
     }
     let ports = Arc::new(ports);
@@ -326,6 +329,14 @@ mod tests {
         ] {
             assert!(!job.differs_in_report_only(&with(part, value.clone())), "{value}");
         }
+    }
+
+    #[test]
+    fn what_can_never_be_true_of_a_set_is_not_waited_for() {
+        let spec = json!({"ports": [{"label": "node", "count": 2, "groupConstraint": "size(node) == 2 && 1 > 2"}]});
+        let rejected = prepare(&Job::new("j", serde_json::from_value(spec).unwrap())).unwrap_err();
+        let message = "port `node`: the group constraint can never be true: `1 > 2` is always false";
+        assert_eq!((rejected.reason, rejected.message.as_str()), (reasons::NEVER_TRUE, message));
     }
 
     #[test]

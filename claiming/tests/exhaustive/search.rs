@@ -9,7 +9,7 @@ use crate::knowledge::{look, writes};
 use crate::server::Write;
 use crate::setting::Setting;
 use crate::system::{Move, lands, may_be_found, moves};
-use crate::world::{Register, Seen, State};
+use crate::world::{OFFERS, Register, Seen, State};
 
 /// What a search came to.
 pub(crate) enum Found {
@@ -113,7 +113,7 @@ impl Search<'_> {
     fn successors(&mut self, state: &State, people: bool, visit: &mut impl FnMut(Move, State)) {
         let setting = self.setting;
         let mut seen = |step: Move, mut next: State| {
-            for (gang, offer) in (0..setting.gangs.len()).flat_map(|gang| (0..2).map(move |offer| (gang, offer))) {
+            for (gang, offer) in (0..setting.gangs.len()).flat_map(|gang| (0..OFFERS).map(move |offer| (gang, offer))) {
                 let told = next.offers[offer].entries[gang].is_some_and(|entry| entry.committed);
                 next.offers[offer].knows[gang] |= told;
             }

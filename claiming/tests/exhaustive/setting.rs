@@ -20,7 +20,7 @@ pub(crate) struct Member {
     pub(crate) parent: Option<usize>,
 }
 
-/// Offer 0 has no agent, offer 1 has one.
+/// Offer 0 has no agent, offer 1 has one, except where offers are the members of a set. Offer 2 has none.
 pub(crate) const M: Member = Member { offer: 0, life: 1, agent: false, parent: None };
 pub(crate) const L: Member = Member { offer: 1, life: 1, agent: true, parent: None };
 /// The objects that are made again under those names.
@@ -29,6 +29,9 @@ pub(crate) const L2: Member = Member { offer: 1, life: 2, agent: true, parent: N
 /// Two agents, the second below the first.
 pub(crate) const INNER: Member = Member { offer: 0, life: 1, agent: true, parent: None };
 pub(crate) const LEAF: Member = Member { offer: 1, life: 1, agent: true, parent: Some(0) };
+
+/// Three offers without agents, at one port.
+pub(crate) const SET: [Member; 3] = [M, Member { offer: 1, ..M }, Member { offer: 2, ..M }];
 
 /// The workload of all jobs of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

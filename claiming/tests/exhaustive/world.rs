@@ -4,7 +4,7 @@ use claiming::{Activity, Agent, Digest, Vote};
 
 /// Bounds of the space, which is searched whole within them.
 pub(crate) const MATCHES: usize = 3;
-pub(crate) const OFFERS: usize = 2;
+pub(crate) const OFFERS: usize = 3;
 pub(crate) const ROOTS: usize = 2;
 /// How many batch Jobs are made under one name.
 pub(crate) const UIDS: u8 = 2;

@@ -5,7 +5,7 @@ mod notation;
 
 use std::collections::BTreeSet;
 
-use claiming::{Agent, Claim, Decision, Event, Hold, Leg, Reason, step};
+use claiming::{Action, Agent, Claim, Decision, Event, Hold, Leg, Reason, step};
 use notation::{Row, rows};
 use proptest::prelude::*;
 
@@ -92,6 +92,42 @@ fn nothing_recorded_leaves_nothing() {
     let (claim, actions) = step(Claim::new(1, 1000), Event::Exit(Reason::JobDeleted), 0);
     assert_eq!(actions, []);
     assert!(claim.is_settled());
+}
+
+#[test]
+fn of_a_large_set_some_are_reserved_at_a_time_and_none_after_a_refusal() {
+    const LEGS: usize = 40;
+    let claim = Claim::seen(Decision::Pending, Hold::Free, vec![Hold::Free; LEGS], 1000);
+    let (mut claim, first) = step(claim, Event::Tick, 0);
+    let reserves = |actions: &[Action]| actions.iter().filter(|action| matches!(action, Action::Reserve(_))).count();
+    assert_eq!((first[0], first.len(), reserves(&first)), (Action::ReserveRoot, 33, 32));
+    let mut actions;
+    (claim, actions) = step(claim, Event::RootReserved, 0);
+    assert_eq!(actions, []);
+    (claim, actions) = step(claim, Event::Reserved(5), 0);
+    assert_eq!(actions, [Action::Reserve(32)], "one is done, another one begins");
+    (claim, actions) = step(claim, Event::Refused(7, Reason::CapacityTaken), 0);
+    assert_eq!(actions, [Action::Abort(Reason::CapacityTaken)]);
+    (claim, actions) = step(claim, Event::Reserved(0), 0);
+    assert_eq!(actions, [], "those under way are awaited, and no other one begins");
+    (_, actions) = step(claim, Event::Decided(Decision::Aborted), 0);
+    assert_eq!(actions, [Action::Free(0), Action::Free(5)]);
+}
+
+#[test]
+fn a_whole_set_is_reserved_before_it_is_verified() {
+    let mut claim = Claim::seen(Decision::Pending, Hold::Held, vec![Hold::Free; 63], 1000);
+    let mut pending;
+    (claim, pending) = step(claim, Event::Tick, 0);
+    let mut asked = 0;
+    while let Some(Action::Reserve(leg)) = pending.first().copied() {
+        pending.remove(0);
+        asked += 1;
+        let more;
+        (claim, more) = step(claim, Event::Reserved(leg), 0);
+        pending.extend(more);
+    }
+    assert_eq!((asked, pending), (63, vec![Action::Verify]));
 }
 
 #[test]

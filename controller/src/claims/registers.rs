@@ -52,10 +52,19 @@ pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: 
     }
 }
 
-/// The members of the gang.
+/// How many lines an entry has for members.
+const MEMBERS_MAX: usize = 16;
+
+/// The members of the gang; if there are more than lines for them, the last line says how many more.
 fn members(found: &Match) -> Vec<String> {
     let name = |member: &crds::Member| format!("{} {}/{}", member.kind, member.namespace, member.name);
-    found.spec.members.iter().map(name).collect()
+    let members = &found.spec.members;
+    if members.len() <= MEMBERS_MAX {
+        return members.iter().map(name).collect();
+    }
+    let shown = MEMBERS_MAX.saturating_sub(1);
+    let more = format!("+{} more", members.len().saturating_sub(shown));
+    members.iter().take(shown).map(name).chain([more]).collect()
 }
 
 /// How the agents of a claim have voted, by the members' ids; nothing, if there are none.

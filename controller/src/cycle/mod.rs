@@ -6,6 +6,7 @@ pub(crate) mod in_flight;
 pub(crate) mod job_backoff;
 pub(crate) mod offer_backoff;
 pub(crate) mod overdrafts;
+pub(crate) mod placing;
 mod running;
 mod search;
 pub(crate) mod timer_queue;

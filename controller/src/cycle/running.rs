@@ -9,12 +9,15 @@ use matchmaker::{Cycle, Snapshot, Stop};
 use pool::Provenance;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use crate::cycle::placing::Placed;
 use crate::status::Finding;
 
 /// What a cycle came to.
 pub(super) struct Done {
     pub(super) pool: Snapshot,
     pub(super) cycle: Cycle,
+    /// If its jobs were placed together.
+    pub(super) placed: Option<Placed>,
     pub(super) findings: BTreeMap<String, Arc<Finding>>,
     pub(super) provenance: Provenance,
     pub(super) engine: Engine,

@@ -10,7 +10,7 @@ use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, j
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
-use super::{Backlog, Negotiator, generation};
+use super::{Backlog, Negotiator, generation, placing};
 use crate::metrics::{count, level};
 use crate::status::{Finding, finding};
 
@@ -46,13 +46,18 @@ impl Negotiator {
         let settings = EngineConfig { seed: self.search.cycles, stop: stop.clone(), ..self.claims.engine.clone() };
         let mut engine = std::mem::take(&mut self.search.engine);
         let sees_all = self.claims.verification.lock().sees_all(self.claims.context.now_ms());
+        let collective = self.config.placing.collective(&pool, &settings, now);
+        let max_wait = self.config.placing.max_wait();
         self.health.cycle_begins();
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
-            let cycle = engine.negotiate(&pool, &settings, now.as_second());
-            let findings = findings(&pool, &cycle, &unavailable, &settings, now);
+            let (cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
+            let mut findings = findings(&pool, &cycle, &unavailable, &settings, now);
+            if let Some(placed) = &placed {
+                placing::tell_passed_over(&mut findings, &pool, placed, max_wait);
+            }
             let (returning, took) = (inputs.returning, begun.elapsed());
-            Done { pool, cycle, findings, provenance, engine, sees_all, returning, took }
+            Done { pool, cycle, placed, findings, provenance, engine, sees_all, returning, took }
         });
         Some(Running::begin(cycle, stop, self.config.cycle_limit()))
     }
@@ -60,7 +65,8 @@ impl Negotiator {
     /// Takes in what a cycle came to. Says whether another one is due.
     pub(super) fn end_cycle(&mut self, done: Option<Done>) -> bool {
         self.health.cycle_ends();
-        let Some(Done { pool, mut cycle, mut findings, provenance, engine, sees_all, returning, took }) = done else {
+        let Some(Done { pool, mut cycle, placed, mut findings, provenance, engine, sees_all, returning, took }) = done
+        else {
             tracing::error!("the negotiation cycle failed; the next cycle starts from scratch");
             return false;
         };
@@ -75,6 +81,7 @@ impl Negotiator {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, took);
+        placed.iter().for_each(|placed| self.claims.context.metrics.cycles.placed(placed));
         let found_ms = self.claims.context.now_ms();
         self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let claims = self.claims.clone();

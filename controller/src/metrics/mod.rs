@@ -19,6 +19,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use self::census::Census;
 use self::labelled::{Gone, Labelled, Levels};
+use crate::cycle::placing::Placed;
 
 /// The upper bounds of histograms, in seconds.
 const BOUNDS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
@@ -92,6 +93,10 @@ pub(crate) struct CycleMetrics {
     pub(crate) jobs_over_budget: Gauge,
     pub(crate) searches_cut_short: Counter,
     pub(crate) disagreements: Counter,
+    placing_gangs: Levels<1>,
+    placing_pinned: Gauge,
+    placing_steps: Gauge,
+    placing_duration: Histogram,
 }
 
 /// Metrics of accounts.
@@ -237,7 +242,21 @@ impl CycleMetrics {
             jobs_over_budget: add(all, &table::JOBS_OVER_BUDGET),
             searches_cut_short: add(all, &table::SEARCHES_CUT_SHORT),
             disagreements: add(all, &table::DISAGREEMENTS),
+            placing_gangs: Levels::new(all, &table::PLACING_GANGS),
+            placing_pinned: add(all, &table::PLACING_PINNED),
+            placing_steps: add(all, &table::PLACING_STEPS),
+            placing_duration: add_histogram(all, &table::PLACING_DURATION, &BOUNDS),
         }
+    }
+
+    /// The jobs of a cycle were placed together.
+    pub(crate) fn placed(&self, placed: &Placed) {
+        let Placed { in_turn, gangs, bound, pinned, steps, took, passed_over: _ } = placed;
+        let levels = [("in_turn", in_turn), ("placed", gangs), ("bound", bound)];
+        self.placing_gangs.set(&levels.iter().map(|(by, gangs)| ([*by], level(**gangs))).collect(), Gone::Removed);
+        self.placing_pinned.set(level(*pinned));
+        self.placing_steps.set(i64::try_from(*steps).unwrap_or(i64::MAX));
+        self.placing_duration.observe(took.as_secs_f64());
     }
 
     /// Namespaces of whose jobs, or whose offers, so many exceeded their budget.
@@ -279,6 +298,8 @@ impl Metrics {
             gauge.set(0);
         }
         self.cycles.set_unmatched(&BTreeMap::new());
+        self.cycles.placing_gangs.set(&BTreeMap::new(), Gone::Removed);
+        self.cycles.placing_pinned.set(0);
     }
 
     /// What the endpoint answers.
@@ -349,6 +370,8 @@ mod tests {
         metrics.claims.gave_up("MatchTimedOut");
         metrics.cycles.over_budget("Jobs", 1);
         metrics.cycles.set_unmatched(&BTreeMap::from([("NoCandidates", 3)]));
+        let (took, passed_over) = (Duration::from_millis(3), Vec::new());
+        metrics.cycles.placed(&Placed { in_turn: 1, gangs: 2, bound: 3, pinned: 1, steps: 9, took, passed_over });
         metrics.pool.set(&census::tests::full());
         metrics.accounts.wrote("done");
         metrics

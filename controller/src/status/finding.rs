@@ -28,7 +28,8 @@ impl Finding {
     }
 }
 
-const WHY_MAX: usize = 256;
+/// How many characters the sentence may have.
+pub(crate) const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
@@ -60,6 +61,8 @@ pub(crate) fn finding(
                 refused_by_job: count(port.refused_by_job),
                 refused_by_offer: count(port.refused_by_offer + port.too_small + port.incomplete),
                 busy: count(port.busy.saturating_add(port.excluded)),
+                need: port.set.as_ref().map(|set| count(set.need)),
+                largest: port.set.as_ref().map(|set| count(set.largest)),
             })
             .collect(),
         hint: Some(cut(&said.hint, 512)).filter(|hint| !hint.is_empty()),

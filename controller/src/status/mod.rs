@@ -12,7 +12,7 @@ mod waiting;
 mod work;
 mod write;
 
-pub(crate) use finding::{Finding, cut, finding};
+pub(crate) use finding::{Finding, WHY_MAX, cut, finding};
 pub(crate) use job::{Ended, count_gave_up, job_claimed, job_freed, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use news::{EventText, news};

@@ -1,7 +1,7 @@
 //! A Match and its members as they are now into what their workload can read: the members, what it holds of them, and the variables
 //! that the job asks for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use classad::{Expr, Limits, Value};
 use crds::{Job, Match, Member, OfferKind, Res};
@@ -19,6 +19,8 @@ pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
 pub(crate) struct Seat {
     /// The labels from the root to it: `cpu`, or `cpu`, `disk`.
     pub(crate) path: Vec<String>,
+    /// It is one of a set, at a counted port.
+    pub(crate) is_of_a_set: bool,
     pub(crate) kind: String,
     pub(crate) key: ObjectKey,
     pub(crate) uid: String,
@@ -50,12 +52,18 @@ pub(crate) struct Gang {
 pub(crate) fn gang(found: &Match, job: &Job, objects: &Objects, engine: &EngineConfig, now: Timestamp) -> Gang {
     let members = &found.spec.members;
     let offers = members.iter().filter(|member| member.parent.is_some());
+    let counted = counted_labels(job, objects);
     Gang {
         key: ObjectKey::of(found),
         uid: found.uid().unwrap_or_default(),
         job: job.name_any(),
         owner: job.spec.ad.owner.clone(),
-        seats: offers.map(|member| seat(member, members, objects)).collect(),
+        seats: offers
+            .map(|member| Seat {
+                is_of_a_set: is_of_a_set(member, members, &counted),
+                ..seat(member, members, objects)
+            })
+            .collect(),
         asked: asked(found, job, objects, engine, now),
     }
 }
@@ -70,6 +78,7 @@ fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
     let hostname = facts.and_then(|facts| facts.labels.get(HOSTNAME)).or(node.as_ref()).cloned();
     Seat {
         path: path(member, members),
+        is_of_a_set: false,
         kind: member.kind.clone(),
         uid: member.uid.clone(),
         tolerations: allowed.map(tolerations).unwrap_or_default(),
@@ -78,6 +87,22 @@ fn seat(member: &Member, members: &[Member], objects: &Objects) -> Seat {
         node,
         key,
     }
+}
+
+/// The labels of the job's counted ports.
+fn counted_labels(job: &Job, objects: &Objects) -> Vec<String> {
+    let held = objects.jobs.get(&ObjectKey::of(job));
+    let ad = held.and_then(|held| held.ad.as_ref().ok());
+    let ports = ad.map_or(&[][..], |ad| &ad.ports.list);
+    ports.iter().filter(|port| port.set.is_some()).map(|port| port.label.as_str().to_owned()).collect()
+}
+
+/// Whether a member is bound at a counted port: one of the job, or one at which there are others.
+fn is_of_a_set(member: &Member, members: &[Member], counted: &[String]) -> bool {
+    let label = member.parent_port.as_deref().unwrap_or_default();
+    let is_beside = |other: &&Member| other.parent == member.parent && other.parent_port == member.parent_port;
+    let of_job = member.parent == Some(0) && counted.iter().any(|counted| counted.eq_ignore_ascii_case(label));
+    of_job || members.iter().filter(is_beside).count() > 1
 }
 
 fn path(member: &Member, members: &[Member]) -> Vec<String> {
@@ -124,12 +149,7 @@ fn asked(found: &Match, job: &Job, objects: &Objects, engine: &EngineConfig, now
     let limits = Limits { fuel: FUEL, memory: MEMORY, ..engine.limits };
     let engine = EngineConfig { limits, ..engine.clone() };
     let values = evaluate(&recalled.snapshot, &recalled.gang, &list, &engine, now.as_second());
-    let text = |value: Option<Value>| match value? {
-        Value::Undefined | Value::Error => None,
-        Value::String(text) => Some(text.to_string()),
-        other => Some(other.to_string()),
-    };
-    let all = exprs.keys().zip(values).filter_map(|(name, value)| Some((name.clone(), text(value)?)));
+    let all = exprs.keys().zip(values).filter_map(|(name, value)| Some((name.clone(), text(&value?)?)));
     let mut left = VALUES_MAX;
     let fits = |(name, value): &(String, String)| {
         let size = name.len().saturating_add(value.len());
@@ -141,6 +161,16 @@ fn asked(found: &Match, job: &Job, objects: &Objects, engine: &EngineConfig, now
         fits
     };
     all.filter(fits).collect()
+}
+
+/// A value as that of a variable: the items of a list with commas between them; nothing that is undefined.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Undefined | Value::Error => None,
+        Value::String(text) => Some(text.to_string()),
+        Value::List(list) => list.iter().map(text).collect::<Option<Vec<String>>>().map(|items| items.join(",")),
+        other => Some(other.to_string()),
+    }
 }
 
 impl Gang {
@@ -159,15 +189,34 @@ impl Gang {
         };
         put("GANGMATCH_JOB".to_owned(), &self.job);
         put("GANGMATCH_MATCH".to_owned(), &self.key.name);
-        for seat in &self.seats {
-            let prefix = format!("GANGMATCH_{}", seat.path.join("_").to_ascii_uppercase());
-            put(format!("{prefix}_NAME"), &seat.key.name);
-            put(format!("{prefix}_NAMESPACE"), &seat.key.namespace);
-            if let Some(node) = &seat.node {
-                put(format!("{prefix}_NODE"), node);
+        for (path, seats) in self.by_path() {
+            let prefix = format!("GANGMATCH_{}", path.join("_").to_ascii_uppercase());
+            let each =
+                |value: &dyn Fn(&Seat) -> String| seats.iter().map(|seat| value(seat)).collect::<Vec<_>>().join(",");
+            put(format!("{prefix}_NAME"), &each(&|seat| seat.key.name.clone()));
+            put(format!("{prefix}_NAMESPACE"), &each(&|seat| seat.key.namespace.clone()));
+            if seats.iter().any(|seat| seat.node.is_some()) {
+                put(format!("{prefix}_NODE"), &each(&|seat| seat.node.clone().unwrap_or_default()));
             }
-            for (resource, amount) in &seat.allocation {
-                put(format!("{prefix}_{}", variable(resource)), &amount.to_string());
+            if seats.iter().any(|seat| seat.is_of_a_set) {
+                put(format!("{prefix}_COUNT"), &seats.len().to_string());
+            }
+            let resources: BTreeSet<&String> = seats.iter().flat_map(|seat| seat.allocation.keys()).collect();
+            for resource in resources {
+                let amount = |seat: &Seat| seat.allocation.get(resource).copied().unwrap_or(0).to_string();
+                put(format!("{prefix}_{}", variable(resource)), &each(&amount));
+            }
+        }
+        all
+    }
+
+    /// The seats by the labels that lead to them: one, or all of a set.
+    fn by_path(&self) -> Vec<(&[String], Vec<&Seat>)> {
+        let mut all: Vec<(&[String], Vec<&Seat>)> = Vec::new();
+        for seat in &self.seats {
+            match all.iter_mut().find(|(path, _)| *path == seat.path.as_slice()) {
+                Some((_, seats)) => seats.push(seat),
+                None => all.push((&seat.path, vec![seat])),
             }
         }
         all
@@ -250,6 +299,46 @@ mod tests {
             ("GANGMATCH_Q_NAMESPACE", Some("ns")),
             ("GANGMATCH_Q_NODE", None),
             ("GANGMATCH_Q_SEATS", Some("1")),
+        ] {
+            assert_eq!(said(name), value, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_variables_of_a_set_are_lists() {
+        let mut objects = Objects::default();
+        let ports = json!([{"label": "node", "count": 2}, {"label": "q", "count": 1}]);
+        let workload = json!({"workloadRef": {"name": "x"}, "env": {"HOSTS": "node.Name", "LAST": "node[1].Name",
+            "SEATS": "node.Speed * 2", "ODD": "{1, undefined}"}});
+        let job = job(&json!({"ports": ports, "workload": workload}), &json!({}));
+        objects.jobs.put(job.clone());
+        let mut found = found(&json!({}));
+        let mut second = found.spec.members[1].clone();
+        (second.name, second.uid) = ("other".to_owned(), "u-other".to_owned());
+        let mut other = machine(&json!({"nodeName": "n2"}), &json!({}));
+        (other.metadata.name, other.metadata.uid) = (Some("other".to_owned()), Some("u-other".to_owned()));
+        objects.machines.put(machine(&json!({"nodeName": "n1"}), &json!({})));
+        objects.machines.put(other);
+        objects.licenses.put(license(&json!({}), &json!({})));
+        found.spec.members.insert(2, second);
+        for (number, label) in [(1, "node"), (2, "node"), (3, "q")] {
+            found.spec.members[number].id = i32::try_from(number).unwrap();
+            found.spec.members[number].parent_port = Some(label.to_owned());
+        }
+        let gang = gang(&found, &job, &objects, &EngineConfig::product(), Timestamp::UNIX_EPOCH);
+        let environment = gang.environment();
+        let said = |name: &str| environment.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        for (name, value) in [
+            ("GANGMATCH_NODE_NAME", Some("machine,other")),
+            ("GANGMATCH_NODE_NAMESPACE", Some("ns,ns")),
+            ("GANGMATCH_NODE_NODE", Some("n1,n2")),
+            ("GANGMATCH_NODE_COUNT", Some("2")),
+            ("GANGMATCH_NODE_SLOTS", Some("1,1")),
+            ("GANGMATCH_Q_NAME", Some("license")),
+            ("GANGMATCH_Q_COUNT", Some("1")),
+            ("HOSTS", Some("machine,other")),
+            ("LAST", Some("other")),
+            ("ODD", None),
         ] {
             assert_eq!(said(name), value, "{name}");
         }

@@ -54,7 +54,7 @@ mod tests {
 
     fn gang(nodes: &[&str]) -> Gang {
         let seat = |node: &&str| Seat {
-            path: vec!["cpu".to_owned()],
+            path: vec![if *node == "n1" { "cpu" } else { "other" }.to_owned()],
             node: Some((*node).to_owned()),
             tolerations: vec![json!({"key": node, "operator": "Exists"})],
             ..Seat::default()

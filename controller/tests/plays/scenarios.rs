@@ -35,6 +35,8 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario { name: "retirement", play: retirement },
     Scenario { name: "both-lead", play: both_lead },
     Scenario { name: "charged", play: crate::accounts::charged },
+    Scenario { name: "set", play: set },
+    Scenario { name: "set-refused", play: set_refused },
 ];
 
 /// Played with a write of the first controller kept back.
@@ -272,6 +274,55 @@ fn one_seat(stage: &mut Stage) -> Result<(), String> {
         stage.until("it is over", |stage| stage.phase(first) == "Succeeded")?;
     }
     Ok(())
+}
+
+/// A job that needs a set of so many machines, and a license that sees all of them.
+fn job_of(name: &str, count: i64) -> Value {
+    let ports = json!([
+        {"label": "cpu", "count": count, "constraint": "cpu.Type == \"Machine\"", "rank": "cpu.Speed"},
+        {"label": "license", "constraint": "license.Type == \"License\" && license.App == App",
+            "expressions": {"Hosts": "cpu.Name"}, "request": {"seats": "2 * size(cpu)"}}]);
+    job(name, &json!({"ports": ports}))
+}
+
+/// Four machines and seats for sets of three.
+fn machines_for_a_set(stage: &mut Stage) {
+    for (number, speed) in [9, 8, 7, 1].into_iter().enumerate() {
+        stage.create(&machine(&format!("m{number}"), speed));
+    }
+    stage.create(&license(6));
+}
+
+/// Three machines at one port, and six seats by one entry.
+fn set(stage: &mut Stage) -> Result<(), String> {
+    machines_for_a_set(stage);
+    stage.start(&[]);
+    stage.create(&job_of("j", 3));
+    is_claimed(stage)?;
+    stage.until("its seats are held by one entry", |stage| {
+        let license = stage.get("licenses", "l").unwrap_or_default();
+        let claims = license["status"]["claims"].as_object().cloned().unwrap_or_default();
+        claims.len() == 1 && claims.values().all(|entry| entry["allocation"] == json!({"seats": 6}))
+    })?;
+    done(stage)?;
+    stage.until("nothing is held", |stage| {
+        let machines: usize = ["m0", "m1", "m2", "m3"].iter().map(|name| stage.entries("machines", name)).sum();
+        machines + stage.entries("licenses", "l") == 0
+    })
+}
+
+/// One machine of the set changes in the moment in which the Match is written: all others are given back, and the fourth takes its place.
+fn set_refused(stage: &mut Stage) -> Result<(), String> {
+    let change = json!({"spec": {"constraint": "other.Owner == \"nobody\""}});
+    stage.meddle(is_record, vec![call(&Method::PATCH, &at("machines", "m1"), &change)]);
+    machines_for_a_set(stage);
+    stage.start(&[]);
+    stage.create(&job_of("j", 3));
+    works_on(stage, "m3")?;
+    stage.until("nothing is held of the first attempt", |stage| {
+        stage.entries("machines", "m1") == 0 && stage.entries("licenses", "l") == 1
+    })?;
+    done(stage)
 }
 
 pub(crate) fn batch() -> Value {

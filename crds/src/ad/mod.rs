@@ -3,6 +3,7 @@
 //! What counts for a name, in this order: the system, the spec, `status.attributes` of an offer.
 
 mod class;
+mod counts;
 mod draft;
 mod dynamic;
 mod literal;
@@ -73,6 +74,7 @@ pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
     let private = private::names(job.spec.ad.private.as_ref(), &mut draft)?;
     partner::check_job(job, &mut draft)?;
     workload::check(job)?;
+    template_request::check_job_set(job, &mut draft)?;
     template_request::apply(job, &mut draft)?;
     system::apply(&mut draft, AdKind::Job, &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
     private::apply(&mut draft, &private);

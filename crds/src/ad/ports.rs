@@ -6,15 +6,13 @@ use classad::{Ad, Expr, Name, Value, equated, references, similar};
 
 use super::draft::Draft;
 use super::system::OFFER;
-use super::{Rejected, message};
+use super::{Rejected, counts, message};
 use crate::conditions::reasons;
 
 /// Most ports of an ad.
 const PORTS_MAX: usize = 8;
 /// Longest label, in bytes.
 const LABEL_LENGTH_MAX: usize = 63;
-/// Attributes of a port that make it a counted one, which the engine can search and claims cannot hold.
-const COUNTS: [&str; 3] = ["Count", "MinCount", "MaxCount"];
 /// The values of `Type`.
 const KINDS: [&str; 3] = ["Job", "Machine", "License"];
 /// Words that select from an ad whatever its labels are.
@@ -39,7 +37,7 @@ const RESERVED: [&str; 13] = [
 /// Checks the ports, and warns of what is written beside them in vain.
 ///
 /// # Errors
-/// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice, or if one is counted.
+/// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice, or if a count cannot be one.
 pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
     let Some(expr) = draft.ad().get("Ports").cloned() else {
         let found = draft.place("Requirements").map(str::to_owned).zip(draft.ad().get("Requirements").cloned());
@@ -72,13 +70,6 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
             return Err(invalid(&place, &what));
         }
         let given = |name: &str| port.as_ad().is_some_and(|ad| ad.get(name).is_some());
-        if let Some(count) = COUNTS.into_iter().find(|name| given(name)) {
-            let what = format!(
-                "found {}, which asks for a set of partners at one port; claims cannot hold a set yet: write one port for each partner",
-                message::quote(count)
-            );
-            return Err(invalid(&place, &what));
-        }
         if given("Constraint") && given("Requirements") {
             return Err(invalid(&place, "found Constraint and Requirements, which mean the same; remove one of them"));
         }
@@ -86,6 +77,7 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
     if list.is_empty() {
         return Ok(());
     }
+    counts::check(&place, list)?;
     let body: Vec<Name> = draft.ad().iter().map(|(name, _)| name.clone()).collect();
     let odd = odd_names(&place, list, &body);
     draft.warnings.extend(odd);
@@ -179,6 +171,6 @@ fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
     Ok(label)
 }
 
-fn invalid(place: &str, what: &str) -> Rejected {
+pub(super) fn invalid(place: &str, what: &str) -> Rejected {
     Rejected::new(reasons::INVALID_PORT, &format!("{place}: {what}"))
 }

@@ -123,7 +123,16 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Reje
         ("rank", "rank"),
         ("request", "request"),
     ];
-    for (name, field) in fields {
+    let counts = [("count", "count"), ("mincount", "minCount"), ("maxcount", "maxCount")];
+    let of_set = [
+        ("same", "same"),
+        ("distinct", "distinct"),
+        ("groupconstraint", "groupConstraint"),
+        ("grouprank", "groupRank"),
+    ];
+    // Without a count, these are attributes like any other.
+    let of_set = of_set.into_iter().filter(|_| port.count.is_some() || port.min_count.is_some());
+    for (name, field) in fields.into_iter().chain(counts).chain(of_set) {
         if let Some(found) = own.place(name) {
             let what = format!("{found}: not an attribute of a port; write it as {place}.{field}");
             return Err(Rejected::new(reasons::INVALID_PORT, &what));
@@ -133,9 +142,23 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Reje
     let label = (Name::new("Label"), Expr::literal(Value::String(port.label.as_str().into())));
     let others = own.ad().iter().map(|(name, expr)| (name.clone(), expr.clone()));
     let mut ad: Ad = std::iter::once(label).chain(others).collect();
-    for (name, field, source) in [("Constraint", "constraint", &port.constraint), ("Rank", "rank", &port.rank)] {
+    for (name, field, source) in [
+        ("Constraint", "constraint", &port.constraint),
+        ("Rank", "rank", &port.rank),
+        ("Count", "count", &port.count),
+        ("MinCount", "minCount", &port.min_count),
+        ("MaxCount", "maxCount", &port.max_count),
+        ("GroupConstraint", "groupConstraint", &port.group_constraint),
+        ("GroupRank", "groupRank", &port.group_rank),
+    ] {
         if let Some(source) = source {
             ad.insert(Name::new(name), text::expression(&format!("{place}.{field}"), source, warnings)?);
+        }
+    }
+    for (name, names) in [("Same", &port.same), ("Distinct", &port.distinct)] {
+        if let Some(names) = names {
+            let list = names.iter().map(|name| Expr::literal(Value::String(name.as_str().into())));
+            ad.insert(Name::new(name), Expr::list(list.collect::<Vec<_>>()));
         }
     }
     if let Some(request) = &port.request {

@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 
 use super::Rejected;
 use super::draft::Draft;
-use crate::Job;
 use crate::conditions::reasons;
 use crate::quantity::{Quantity, Unit};
+use crate::{Job, WorkKind};
 
 /// A resource of pods, the same as it is called in the capacity of Machines, and the attribute that requests it.
 const RESOURCES: [(&str, &str, &str); 2] = [("cpu", "cpus", "RequestCpus"), ("memory", "memory", "RequestMemory")];
@@ -26,7 +26,7 @@ pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     };
     for (resource, name, attribute) in RESOURCES {
         let machines = machines(draft);
-        let Some(amount) = requested(template, resource, machines.len()) else { continue };
+        let Some(amount) = requested(template, resource, nodes(&machines)) else { continue };
         for (place, expr) in requests(draft, &machines, name, attribute) {
             let Some(Value::Integer(own)) = constant(&expr) else { continue };
             let unit = if Unit::of(name) == Unit::Mebibytes { " MiB" } else { "" };
@@ -50,6 +50,26 @@ pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     Ok(())
 }
 
+/// Checks that a JobSet has a node for each machine: each of its replicated jobs runs on one.
+///
+/// # Errors
+/// If a counted port asks for several machines.
+pub(super) fn check_job_set(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
+    let reference = job.spec.workload.as_ref().and_then(|workload| workload.workload_ref.as_ref());
+    if reference.is_none_or(|reference| reference.kind != WorkKind::JobSet) {
+        return Ok(());
+    }
+    let machines = machines(draft);
+    let Some((place, _)) = machines.iter().find(|machine| nodes(std::slice::from_ref(machine)) > 1) else {
+        return Ok(());
+    };
+    let message = format!(
+        "spec.workload.workloadRef: a JobSet cannot run on the machines of {place}, because each of its replicated jobs runs on one \
+         node; use a batch Job, or write one port for each replicated job"
+    );
+    Err(Rejected::new(reasons::WORKLOAD_INVALID, &message))
+}
+
 /// The ads of the ports that ask for a machine, each with its place; none for an ad without ports. Where no port names a kind, the first
 /// is taken for one.
 fn machines(draft: &mut Draft) -> Vec<(String, Ad)> {
@@ -68,6 +88,18 @@ fn machines(draft: &mut Draft) -> Vec<(String, Ad)> {
     };
     let machines: Vec<(String, Ad)> = ports.iter().filter(is_machine).cloned().collect();
     if machines.is_empty() { ports.into_iter().take(1).collect() } else { machines }
+}
+
+/// On how many nodes the pods run, as far as that is known: a count that is not written as a number may be more than one.
+fn nodes(machines: &[(String, Ad)]) -> usize {
+    let of = |(_, port): &(String, Ad)| {
+        let count = port.get("Count").or_else(|| port.get("MaxCount"));
+        count.map_or(1, |count| match constant(count) {
+            Some(Value::Integer(count)) => usize::try_from(count).unwrap_or(1),
+            _ => 2,
+        })
+    };
+    machines.iter().map(of).fold(0, usize::saturating_add)
 }
 
 fn text(label: &Expr) -> Option<Name> {
@@ -164,6 +196,27 @@ mod tests {
 
     fn container(requests: Json) -> Json {
         json!({"name": "c", "image": "i", "resources": {"requests": requests}})
+    }
+
+    #[test]
+    fn a_job_set_has_one_node_for_each_port() {
+        let spec = |count: Json| json!({"ports": [{"label": "node", "count": count}], "workload": {"workloadRef": {"kind": "JobSet", "name": "s"}}});
+        assert!(job_ad(&job(spec(json!(1)))).is_ok());
+        for count in [json!(2), json!("N")] {
+            let refused = job_ad(&job(spec(count))).unwrap_err();
+            assert_eq!(refused.reason, "WorkloadInvalid");
+            assert!(refused.message.contains("spec.ports[0]"), "{}", refused.message);
+        }
+    }
+
+    #[test]
+    fn the_machines_of_a_counted_port_have_one_pod_each() {
+        let pods = json!({"parallelism": 4, "completions": 4});
+        let workload = template(json!({"containers": [container(json!({"cpu": "3"}))]}), pods);
+        let (cpus, _) = found(json!({"ports": [{"label": "node", "count": 4}], "workload": workload}));
+        assert_eq!(cpus, "3");
+        let (cpus, _) = found(json!({"ports": [{"label": "node"}], "workload": workload}));
+        assert_eq!(cpus, "12");
     }
 
     fn found(spec: Json) -> (String, String) {

@@ -446,26 +446,6 @@ fn ports_in_text_are_checked_alike() {
 }
 
 #[test]
-fn counted_ports_are_refused_until_claims_can_hold_them() {
-    let parts = |place: &str, name: &str| [format!("{place}: found `{name}`, which asks for a set"), "one port".into()];
-    for (written, name) in [("count", "Count"), ("MinCount", "MinCount"), ("MAXCOUNT", "MaxCount")] {
-        for field in ["attributes", "expressions"] {
-            let port = json!({"label": "node", field: {written: 2}});
-            let [found, instead] = parts("spec.ports[1]", name);
-            check_refused(json!({"ports": [{"label": "a"}, port]}), "InvalidPort", &[&found, &instead]);
-        }
-        let text = format!("[ Ports = {{ [ Label = node; {written} = N ] }} ]");
-        let [found, instead] = parts("spec.classad: Ports[0]", name);
-        check_refused(json!({"classad": text}), "InvalidPort", &[&found, &instead]);
-    }
-    assert!(job(json!({"attributes": {"Count": 2}, "ports": [{"label": "a"}]})).is_ok(), "it is no port's");
-    assert!(
-        job(json!({"constraint": "true", "expressions": {"Count": "2"}})).is_ok(),
-        "the implicit port has no count"
-    );
-}
-
-#[test]
 fn there_is_one_form_of_an_ad() {
     check_refused(json!({"classad": "[]", "rank": 1}), "ParseError", &["spec.rank", "spec.classad"]);
     check_refused(json!({"classad": "[]", "ports": []}), "ParseError", &["spec.ports", "spec.classad"]);

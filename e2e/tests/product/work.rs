@@ -348,6 +348,50 @@ fn a_gang_of_two_machines_gets_a_pod_on_each() {
 }
 
 #[test]
+fn a_set_of_machines_gets_a_pod_on_each_and_knows_them_as_lists() {
+    let here = Stage::with_pods().namespace("a-set");
+    let nodes: Vec<String> = ["m1", "m2", "m3", "m4"].iter().map(|name| node(&here, name)).collect();
+    here.apply(&license("l", "sim", 8, 1));
+    let ports = json!([{"label": "node", "count": 3, "constraint": "node.Type == \"Machine\""},
+        {"label": "license", "constraint": "license.Type == \"License\" && license.App == \"sim\"",
+            "request": {"seats": "2 * size(node)"}}]);
+    let workload = json!({"jobTemplate": template(Ends::Never), "env": {"HOSTS": "node.Name"}});
+    let job = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "j"},
+        "spec": {"ports": ports, "workload": workload}});
+    here.apply(&job.to_string());
+    here.until("three pods to run", || (running(&here).len() == 3).then_some(()));
+    let mut on: Vec<String> = running(&here).iter().map(|pod| text(pod, "/spec/nodeName")).collect();
+    on.sort();
+    assert_eq!(on, nodes[..3], "one on each of the claimed nodes");
+    let batch = here.list("jobs.batch").remove(0);
+    assert_eq!(
+        (batch.pointer("/spec/completions"), text(&batch, "/spec/completionMode")),
+        (Some(&json!(3)), "Indexed".into())
+    );
+    let environment = batch.pointer("/spec/template/spec/containers/0/env").cloned().unwrap();
+    let said = |name: &str| {
+        let found = environment.as_array().unwrap().iter().find(|one| text(one, "/name") == name);
+        found.map(|one| text(one, "/value")).unwrap_or_default()
+    };
+    assert_eq!(said("HOSTS"), "m1,m2,m3");
+    assert_eq!((said("GANGMATCH_NODE_NAME"), said("GANGMATCH_NODE_COUNT")), ("m1,m2,m3".into(), "3".into()));
+    assert_eq!(said("GANGMATCH_NODE_NODE"), nodes[..3].join(","));
+    assert_eq!((said("GANGMATCH_NODE_SLOTS"), said("GANGMATCH_LICENSE_SEATS")), ("1,1,1".into(), "6".into()));
+    // One machine is lost: the whole gang ends, and begins again elsewhere.
+    here.delete("gmm/m2");
+    let replaced = || {
+        let members = text(&here.get("gmj/j"), "/status/members");
+        (members.contains("node=3:")
+            && text(&here.get("gmj/j"), "/status/phase") == "Running"
+            && here.entries("gmm/m4") == 1)
+            .then_some(())
+    };
+    here.until("another set to run", replaced);
+    here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
+    free(&here, &["gmm/m1", "gmm/m3", "gmm/m4", "gml/l"]);
+}
+
+#[test]
 fn work_that_ends_while_no_controller_runs_is_found_ended() {
     let stage = Stage::own_with_pods();
     let here = stage.namespace("away");

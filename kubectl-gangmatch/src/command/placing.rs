@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use gridcam::{Amounts, Pick, Request, Scheme, Window, relaxation};
 use matchmaker::{AdId, Config, Gang, PoolAd, Root, Snapshot, plain};
 
-use crate::command::together::Settings;
+use crate::command::together::{DEFAULTS, Settings, WeightBy};
 
 /// The algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,6 +64,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "JOBS", requires = "placing", value_parser = clap::value_parser!(u16).range(1..=20_000))]
     placing_window: Option<u16>,
 
+    /// With --placing Collective: what is to be large: the number of gangs, or the sum of what their accounts are charged for them.
+    #[arg(long, value_enum, value_name = "WEIGHT", ignore_case = true, requires = "placing")]
+    placing_weight: Option<WeightBy>,
+
     /// With --placing Collective: what it may cost, in steps of 64 gangs that are looked at.
     #[arg(long, value_name = "STEPS", requires = "placing")]
     placing_steps: Option<u64>,
@@ -102,18 +106,24 @@ impl Options {
         if placing != Placing::Fcfs && (self.blocked || !matches!(self.pick, PickBy::MostFree)) {
             anyhow::bail!("--blocked and --pick have an effect on --placing Fcfs only; leave them out");
         }
-        let of_collective =
-            self.placing_window.is_some() || self.placing_steps.is_some() || self.placing_max_wait.is_some();
+        let of_collective = self.placing_window.is_some()
+            || self.placing_weight.is_some()
+            || self.placing_steps.is_some()
+            || self.placing_max_wait.is_some();
         if placing != Placing::Collective && of_collective {
             anyhow::bail!(
-                "--placing-window, --placing-steps and --placing-max-wait have an effect on --placing Collective only; leave them out"
+                "--placing-window, --placing-weight, --placing-steps and --placing-max-wait have an effect on --placing Collective only; leave \
+                 them out"
             );
         }
         Ok(match placing {
             Placing::InTurn => Method::InTurn,
-            Placing::Collective => {
-                Method::Collective(Settings::of(self.placing_window, self.placing_steps, self.placing_max_wait))
-            }
+            Placing::Collective => Method::Collective(Settings {
+                window: self.placing_window.map_or(DEFAULTS.window, usize::from),
+                weight: self.placing_weight.unwrap_or(DEFAULTS.weight),
+                steps: self.placing_steps.unwrap_or(DEFAULTS.steps),
+                max_wait: self.placing_max_wait.map_or(DEFAULTS.max_wait, i64::from),
+            }),
             Placing::Fcfs => Method::Window(Scheme::Fcfs { pick: self.pick.into(), blocked: self.blocked }),
             Placing::Srfm => Method::Window(Scheme::Srfm),
             Placing::SrfmPrinted => Method::Window(Scheme::SrfmPrinted),

@@ -3,29 +3,43 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use clap::ValueEnum;
+use crds::PoolPolicySpec;
+use crds::ad::PolicyTerms;
 use gangindex::Indexed;
-use matchmaker::{AdId, Collective, Config, Gang, Snapshot, Together, Unmatched, negotiate_together, overdue, summary};
-
-/// A job that has waited for so many seconds is not passed over.
-const MAX_WAIT: u32 = 1800;
+use matchmaker::{
+    AdId, Collective, Config, Gang, Snapshot, Together, Unmatched, Weight, negotiate_together, overdue, summary,
+};
 
 /// The settings of collective placing that an operator chooses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Settings {
-    window: usize,
-    steps: u64,
-    /// In seconds.
-    max_wait: i64,
+    pub(crate) window: usize,
+    pub(crate) weight: WeightBy,
+    pub(crate) steps: u64,
+    /// In seconds: a job that has waited for so long is not passed over.
+    pub(crate) max_wait: i64,
 }
 
-impl Settings {
-    /// These settings; the defaults where there is none.
-    pub(crate) fn of(window: Option<u16>, steps: Option<u64>, max_wait: Option<u32>) -> Settings {
-        let defaults = Collective::default();
-        Settings {
-            window: window.map_or(defaults.window, usize::from),
-            steps: steps.unwrap_or(defaults.steps),
-            max_wait: i64::from(max_wait.unwrap_or(MAX_WAIT)),
+/// Those of the controller, unless it is told otherwise.
+pub(crate) const DEFAULTS: Settings = Settings { window: 1000, weight: WeightBy::One, steps: 200_000, max_wait: 1800 };
+
+/// What is to be large.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum WeightBy {
+    /// The number of gangs.
+    #[value(name = "One")]
+    One,
+    /// What is charged for them: with a PoolPolicy by its weights, else 1 for each of cpus, slots and seats as by default.
+    #[value(name = "Charge")]
+    Charge,
+}
+
+impl From<WeightBy> for Weight {
+    fn from(weight: WeightBy) -> Weight {
+        match weight {
+            WeightBy::One => Weight::One,
+            WeightBy::Charge => Weight::Charge(PolicyTerms::without_expressions(&PoolPolicySpec::default()).weights),
         }
     }
 }
@@ -48,6 +62,7 @@ impl Placement {
 pub(crate) fn place(pool: &Snapshot, settings: Settings, config: &Config, now: i64) -> Placement {
     let collective = Collective {
         window: settings.window,
+        weight: settings.weight.into(),
         steps: settings.steps,
         pinned: overdue(pool, now, settings.max_wait),
         ..Collective::default()

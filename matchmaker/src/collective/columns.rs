@@ -5,18 +5,19 @@ use std::collections::btree_map::Entry;
 
 use placing::{Column, Root, Seat, Take, Window};
 
-use super::Collective;
+use super::quotas::Caps;
 use crate::capacity::Ask;
 use crate::finder::Turn;
 use crate::gang::Gang;
-use crate::model::{AdId, Offer, PoolAd, Snapshot};
+use crate::model::{AdId, Config, Offer, PoolAd, Snapshot};
 use crate::plain::Listed;
 
 /// A window in the making.
 pub(crate) struct Columns<'s> {
     snapshot: &'s Snapshot,
-    collective: &'s Collective,
     window: Window,
+    /// The quotas of accounts, if there are any.
+    caps: Option<Caps<'s>>,
     /// The gangs of each root, one for each of its columns.
     gangs: Vec<Vec<Gang>>,
     /// The number of each resource of an offer.
@@ -25,37 +26,53 @@ pub(crate) struct Columns<'s> {
     seats: BTreeMap<(AdId, String), usize>,
 }
 
+/// What is due to a root of a window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dues {
+    /// The number of its submitter, or of its account.
+    pub(crate) submitter: usize,
+    /// If it has a gang in turn, it has one here.
+    pub(crate) pinned: bool,
+}
+
 impl<'s> Columns<'s> {
-    /// No roots yet.
-    pub(crate) fn new(snapshot: &'s Snapshot, collective: &'s Collective) -> Columns<'s> {
+    /// No roots yet. `fair`: no submitter gets less than in turn.
+    pub(crate) fn new(snapshot: &'s Snapshot, fair: bool, config: &'s Config, now: i64) -> Columns<'s> {
         Columns {
             snapshot,
-            collective,
-            window: Window { fair: collective.fair, ..Window::default() },
+            window: Window { fair, ..Window::default() },
+            caps: Caps::of(snapshot, config, now),
             gangs: Vec::new(),
             resources: BTreeMap::new(),
             seats: BTreeMap::new(),
         }
     }
 
-    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn.
-    pub(crate) fn add(&mut self, turn: &Turn<'s>, listed: Listed, in_turn: Option<&Gang>) {
+    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn, and `weigh`
+    /// says what its best gang counts.
+    pub(crate) fn add(
+        &mut self,
+        (turn, dues): (&Turn<'s>, Dues),
+        listed: Listed,
+        in_turn: Option<&Gang>,
+        weigh: &mut dyn FnMut(&Gang) -> u64,
+    ) {
         let Listed { mut gangs, has_more, .. } = listed;
         gangs.extend(in_turn.cloned());
         gangs.sort_by(|one, other| other.order(one));
         let mut root = Root {
-            weight: 1,
-            submitter: turn.submitter,
+            weight: gangs.first().map_or(1, weigh),
+            submitter: dues.submitter,
             priority: turn.root.priority.into(),
             band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
-            pinned: self.collective.pinned.contains(&turn.ad),
+            pinned: dues.pinned,
             has_more,
             ..Root::default()
         };
         let mut known: BTreeMap<Vec<Take>, usize> = BTreeMap::new();
         let mut kept = Vec::new();
         for gang in gangs {
-            let takes = self.takes(&gang);
+            let takes = self.takes(turn.ad, &gang);
             let is_in_turn = in_turn == Some(&gang);
             let number = match known.entry(takes) {
                 Entry::Occupied(same) => *same.get(),
@@ -79,8 +96,8 @@ impl<'s> Columns<'s> {
         (self.window, self.gangs)
     }
 
-    /// What a gang takes, in order.
-    fn takes(&mut self, gang: &Gang) -> Vec<Take> {
+    /// What a gang takes of offers and of quotas, in order.
+    fn takes(&mut self, root: AdId, gang: &Gang) -> Vec<Take> {
         let snapshot = self.snapshot;
         let mut takes = Vec::new();
         for member in &gang.members {
@@ -93,6 +110,9 @@ impl<'s> Columns<'s> {
                 Some(key) => takes.push(Take::Seat(self.seat((member.ad, key.clone()), &amounts))),
             }
         }
+        let of_quotas =
+            self.caps.as_mut().map(|caps| caps.takes(root, gang, &mut self.window.free)).unwrap_or_default();
+        takes.extend(of_quotas.into_iter().map(|(resource, amount)| Take::Units { resource, amount }));
         takes.sort_unstable();
         takes
     }

@@ -7,8 +7,8 @@ pub(crate) mod tests {
 
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
-        AdKey, Config, Consent, CountedOffer, Offer, Policy, PoolAd, QuotaExceeded, Res, Role, Root, Seats, Snapshot,
-        Usage, Verdict, plain, why,
+        AdKey, Collective, Config, Consent, CountedOffer, Offer, Plain, Policy, PoolAd, QuotaExceeded, Res, Role, Root,
+        Seats, Snapshot, Usage, Verdict, Weight, negotiate_together, plain, why,
     };
     use policy::{Account, Amounts, Quota, Quotas, Tree};
     use proptest::prelude::*;
@@ -127,6 +127,38 @@ pub(crate) mod tests {
         let accounts = vec![with(account("a", 90, 1000), "gangs", quota), account("b", 0, 1000)];
         let pool = Pool { accounts, jobs: jobs(&[("a", 4), ("b", 4)]), slots: 4, seats: 1 };
         assert_eq!(pool.served(), "aabb");
+    }
+
+    #[test]
+    fn what_is_guaranteed_in_turn_is_there_when_jobs_are_placed_together() {
+        // Two seats: `a` is guaranteed one of them, though without its job two others would have a gang each.
+        let min = Quota { min: Some(1), ..Quota::default() };
+        let accounts = vec![with(account("a", 90, 1000), "gangs", min), account("b", 0, 1000)];
+        let wide = "[Ports = {[Label = l; Constraint = l.Type == \"License\"; Request = [seats = 2]]}]";
+        let narrow = "[Ports = {[Label = l; Constraint = l.Type == \"License\"; Request = [seats = 1]]}]";
+        let pool = Pool { accounts, jobs: vec![("a", wide), ("b", narrow), ("b", narrow)], slots: 4, seats: 2 };
+        let mut snapshot = pool.snapshot();
+        let placed = |snapshot: &Snapshot| {
+            negotiate_together(snapshot, &Config::product(), NOW, &mut Plain::default(), &Collective::default())
+        };
+        let together = placed(&snapshot);
+        assert_eq!((together.placed.gangs, together.pinned), (1, 1));
+        // The same without accounts: one submitter, the oldest job first.
+        snapshot.policy = None;
+        let two = placed(&snapshot);
+        assert_eq!((two.in_turn.gangs, two.placed.gangs, two.passed_over.len()), (1, 2, 1));
+    }
+
+    #[test]
+    fn a_quota_holds_for_all_gangs_of_a_window_together() {
+        // The best of each job counts seats of `vcs`; only one of them may, and the others take keys.
+        let quota = Quota { max: Some(1), ..Quota::default() };
+        let accounts = vec![with(account("a", 0, 1000), "vcs", quota)];
+        let pool = Pool { accounts, jobs: vec![("a", EITHER), ("a", EITHER), ("a", SEAT_JOB)], slots: 9, seats: 9 };
+        let snapshot = pool.snapshot();
+        let collective = Collective::default();
+        let together = negotiate_together(&snapshot, &Config::product(), NOW, &mut Plain::default(), &collective);
+        assert_eq!((together.in_turn.gangs, together.placed.gangs, together.bound), (2, 3, 3));
     }
 
     #[test]
@@ -302,6 +334,33 @@ pub(crate) mod tests {
                     prop_assert!(!quotas.allows(own_roots, &charge.takes), "{:?} {}", gang, world.text);
                     let told = matches!(unmatched.verdict, Verdict::QuotaExceeded(_));
                     prop_assert!(told, "{:?} {}", unmatched.verdict, world.text);
+                }
+            }
+        }
+
+        #[test]
+        fn gangs_that_are_placed_together_keep_the_quotas_and_no_account_gets_less_than_in_turn(bytes in proptest::collection::vec(any::<u8>(), 20..320)) {
+            let world = with_accounts(world(&bytes, 8, false), &bytes);
+            let policy = world.snapshot.policy.clone().unwrap();
+            let before = negotiate(&world.snapshot, &world.config, NOW);
+            for weight in [Weight::One, Weight::Charge(BTreeMap::new())] {
+                let collective = Collective { weight, ..Collective::default() };
+                let placed = negotiate_together(&world.snapshot, &world.config, NOW, &mut Plain::default(), &collective);
+                let (_, _, within) = replay(&world, &policy, &placed.cycle.gangs);
+                prop_assert!(within, "{}", world.text);
+                prop_assert_eq!(placed.in_turn.gangs, before.gangs.len());
+                if collective.weight != Weight::One {
+                    continue;
+                }
+                let count = |gangs: &[matchmaker::Gang], account: &Arc<str>, least: i32| {
+                    let is_of = |root: &&Root| policy.account_of[&root.ad] == *account && root.priority >= least;
+                    let of = world.snapshot.roots.iter().filter(is_of);
+                    of.filter(|root| gangs.iter().any(|gang| gang.root() == Some(root.ad))).count()
+                };
+                for root in &world.snapshot.roots {
+                    let account = &policy.account_of[&root.ad];
+                    let [due, got] = [&before.gangs, &placed.cycle.gangs].map(|gangs| count(gangs, account, root.priority));
+                    prop_assert!(got >= due, "{account} {}: {got} of {due} {}", root.priority, world.text);
                 }
             }
         }

@@ -45,6 +45,15 @@ pub fn job(name: &str) -> Job {
     object("Job", name, &spec)
 }
 
+/// A job that needs so many machines at one port, and a license with a seat for each.
+#[must_use]
+pub fn job_of_a_set(name: &str, count: usize) -> Job {
+    let spec = json!({"attributes": {"App": "sim"}, "retry": {"backoffSeconds": 1, "maxBackoffSeconds": 2}, "ports": [
+        {"label": "cpu", "count": count, "constraint": "cpu.Type == \"Machine\" && cpu.Memory >= 1024"},
+        {"label": "license", "constraint": "license.Type == \"License\" && license.App == App", "request": {"seats": "size(cpu)"}}]});
+    object("Job", name, &spec)
+}
+
 /// A node on which kwok lets pods run.
 #[must_use]
 pub fn node(name: &str) -> Node {

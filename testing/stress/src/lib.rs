@@ -17,7 +17,9 @@ mod scene;
 mod soak;
 mod stage;
 
-pub use ads::{Ends, ad, job, labelled_batch, labelled_pod, license, machine, machine_on, node, working_job};
+pub use ads::{
+    Ends, ad, job, job_of_a_set, labelled_batch, labelled_pod, license, machine, machine_on, node, working_job,
+};
 pub use etcd::Follower;
 pub use gate::Gate;
 pub use hostile::Costly;

@@ -28,6 +28,12 @@ pub(crate) fn port(random: &mut Random, label: &str) -> Value {
     if random.happens(300) {
         port["request"] = request(random);
     }
+    if random.happens(200) {
+        port["count"] = random.pick(&[json!(1), json!(2), json!("1 + 1"), json!(0), json!("NoSuch")]).unwrap().clone();
+        if random.happens(300) {
+            port["same"] = json!(["App"]);
+        }
+    }
     port
 }
 

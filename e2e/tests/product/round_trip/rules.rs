@@ -22,6 +22,7 @@ pub(super) fn keep_those_of_a_spec(kind: &str, spec: &mut Value, random: &mut Ra
     if let Some(ports) = all.get_mut("ports") {
         for (number, port) in ports.as_array_mut().unwrap().iter_mut().enumerate() {
             port["label"] = json!(format!("{}{number}", port["label"].as_str().unwrap()));
+            keep_those_of_a_set(port.as_object_mut().unwrap(), random);
         }
         ["constraint", "rank", "request"].iter().for_each(|name| drop(all.remove(*name)));
     }
@@ -42,6 +43,24 @@ pub(super) fn keep_those_of_a_spec(kind: &str, spec: &mut Value, random: &mut Ra
         if let Some(name) = workload.get_mut("workloadRef").and_then(|reference| reference.get_mut("name")) {
             *name = json!(name.as_str().unwrap().chars().take(63).collect::<String>());
         }
+    }
+}
+
+/// A port has a count, or both bounds, or nothing that is said of a set.
+fn keep_those_of_a_set(port: &mut serde_json::Map<String, Value>, random: &mut Random) {
+    let fields: &[&str] = match random.below(3) {
+        0 => &["count"],
+        1 => &["minCount", "maxCount"],
+        _ => &[],
+    };
+    for field in ["count", "minCount", "maxCount"] {
+        match fields.contains(&field) {
+            true => drop(port.entry(field).or_insert_with(|| json!("N + 1"))),
+            false => drop(port.remove(field)),
+        }
+    }
+    if fields.is_empty() {
+        ["same", "distinct", "groupConstraint", "groupRank"].iter().for_each(|name| drop(port.remove(*name)));
     }
 }
 

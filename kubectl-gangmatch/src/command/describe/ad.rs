@@ -35,6 +35,9 @@ struct PortLine {
     rank: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     request: String,
+    /// What is said of the set of partners: names of attributes and their expressions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set: Vec<(&'static str, String)>,
 }
 
 /// Adds the attributes and ports of an ad.
@@ -60,6 +63,7 @@ pub(super) fn add(description: &mut Facts, ad: &Prepared) -> anyhow::Result<()> 
             constraint: text(&port.constraint),
             rank: text(&port.rank),
             request: text(&port.request),
+            set: if port.set.is_some() { of_set(&port.attributes) } else { Vec::new() },
         })
         .collect();
     let mut lines = Vec::new();
@@ -68,10 +72,25 @@ pub(super) fn add(description: &mut Facts, ad: &Prepared) -> anyhow::Result<()> 
         let parts = [("constraint", &port.constraint), ("rank", &port.rank), ("request", &port.request)];
         let parts = parts.into_iter().filter(|(_, text)| !text.is_empty());
         lines.extend(parts.map(|(name, text)| format!("  {name:<12}{text}")));
+        lines.extend(port.set.iter().map(|(name, text)| format!("  {name:<12}{text}")));
     }
     description.lines("Ports", "ports", &lines, serde_json::to_value(&ports)?);
     description.lines("Warnings", "warnings", &ad.warnings, serde_json::to_value(&ad.warnings)?);
     Ok(())
+}
+
+/// What a counted port says of its set.
+fn of_set(port: &classad::Ad) -> Vec<(&'static str, String)> {
+    let names = [
+        ("Count", "count"),
+        ("MinCount", "minCount"),
+        ("MaxCount", "maxCount"),
+        ("Same", "same"),
+        ("Distinct", "distinct"),
+        ("GroupConstraint", "groupConstraint"),
+        ("GroupRank", "groupRank"),
+    ];
+    names.into_iter().filter_map(|(name, field)| Some((field, port.get(name)?.to_string()))).collect()
 }
 
 /// A reason of a condition in words; empty for one that is not known.

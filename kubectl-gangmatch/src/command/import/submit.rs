@@ -28,7 +28,7 @@ const SILENT: [&str; 9] = [
     "batch_name",
 ];
 /// Commands that are taken over.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "executable",
     "arguments",
     "environment",
@@ -37,6 +37,7 @@ const KNOWN: [&str; 12] = [
     "request_cpus",
     "request_gpus",
     "request_memory",
+    "machine_count",
     "priority",
     "concurrency_limits",
     "container_image",
@@ -153,8 +154,15 @@ fn job(
     if let (Some(rank), Some(port)) = (expression("rank")?, machine.as_object_mut()) {
         port.insert("rank".to_owned(), json!(rank));
     }
+    let count = value("machine_count");
+    if let (Some(count), Some(port)) = (&count, machine.as_object_mut()) {
+        port.insert("count".to_owned(), json!(count));
+        if has_one_group(commands) {
+            port.insert("same".to_owned(), json!([SCHEDULING_GROUP]));
+        }
+    }
     let mut ports = vec![machine];
-    ports.extend(limits(&value("concurrency_limits").unwrap_or_default()));
+    ports.extend(limits(&value("concurrency_limits").unwrap_or_default(), count.is_some()));
     let mut spec = Map::from_iter([("ports".to_owned(), Json::Array(ports))]);
     for (field, map) in [("attributes", &attributes), ("expressions", &expressions)] {
         if !map.is_empty() {
@@ -180,6 +188,15 @@ fn job(
     }
     let metadata = json!({"name": format!("{base}-{process}")});
     Ok(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}))
+}
+
+/// The attribute by which machines say to which group they belong, and the one by which a job asks for machines of one group.
+const SCHEDULING_GROUP: &str = "ParallelSchedulingGroup";
+const WANTS_ONE_GROUP: &str = "WantParallelSchedulingGroups";
+
+fn has_one_group(commands: &Commands) -> bool {
+    let wants = |key: &String| attribute(key).is_some_and(|name| name.eq_ignore_ascii_case(WANTS_ONE_GROUP));
+    commands.iter().any(|(key, (_, text))| wants(key) && text.eq_ignore_ascii_case("true"))
 }
 
 fn is_known(key: &str) -> bool {
@@ -232,12 +249,13 @@ fn mib(text: &str) -> String {
     }
 }
 
-/// A port for each licence that is counted by name: `vcs:2, spice`.
-fn limits(text: &str) -> Vec<Json> {
+/// A port for each licence that is counted by name: `vcs:2, spice`. HTCondor counts it for each machine.
+fn limits(text: &str, has_set: bool) -> Vec<Json> {
     let named = text.split(',').map(str::trim).filter(|one| !one.is_empty());
     let port = |one: &str| {
         let (app, seats) = one.split_once(':').unwrap_or((one, "1"));
         let label = names::label(app);
+        let seats = if has_set { format!("{seats} * size(machine)") } else { seats.to_owned() };
         json!({"label": label, "constraint": format!("{label}.Type == \"License\" && {label}.App == \"{app}\""),
             "request": {"seats": seats}})
     };

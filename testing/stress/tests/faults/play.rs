@@ -46,6 +46,18 @@ pub(crate) async fn life(scene: &Scene, replicas: &mut [Replica]) -> Result<()> 
     scene.wait("j", JobPhase::Succeeded, replicas).await
 }
 
+/// The whole life of a gang with a set of machines: applied, claimed, done, given back.
+pub(crate) async fn life_of_a_set(scene: &Scene, count: usize, replicas: &mut [Replica]) -> Result<()> {
+    for number in 0..count {
+        scene.create(&stress::machine(&format!("m{number}"))).await?;
+    }
+    scene.create(&stress::license("l", count as u64)).await?;
+    scene.create(&stress::job_of_a_set("j", count)).await?;
+    scene.wait("j", JobPhase::Claimed, replicas).await?;
+    scene.merge::<Job>("j", json!({"done": true})).await?;
+    scene.wait("j", JobPhase::Succeeded, replicas).await
+}
+
 /// The whole life of a gang with pods: applied, claimed, at work; ended by itself, or stopped by its user; given back.
 pub(crate) async fn working_life(scene: &Scene, ends: Ends, replicas: &mut [Replica]) -> Result<()> {
     scene.nodes(1).await?;
