@@ -74,6 +74,9 @@ struct Token {
     until_ms: u64,
 }
 
+/// Whether this viewer may list a kind in a namespace, or everywhere.
+type Question = (Arc<Viewer>, Kind, Option<String>);
+
 /// What is remembered of a tenant.
 struct Tenant {
     requests: Bucket,
@@ -83,8 +86,8 @@ struct Tenant {
     own_questions: Bucket,
     questions: Bucket,
     lists: Bucket,
-    /// Whether a viewer may list a kind in a namespace, or everywhere, and until when that is believed.
-    answers: BTreeMap<(Arc<Viewer>, Kind, Option<String>), (bool, u64)>,
+    /// Answers, and until when they are believed.
+    answers: BTreeMap<Question, (bool, u64)>,
     /// What a viewer sees on pages of all namespaces, and until when that is believed. It is kept apart: which namespaces were asked about
     /// depends on objects that the viewer may not see.
     sights: BTreeMap<Arc<Viewer>, (Sight, u64)>,
