@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::sight::{Allowed, Kind, Sight};
-use super::viewers::{Digest, Known, Viewer};
+use super::viewers::{Digest, Viewer, Viewers};
 
 /// The most namespaces of each kind about which is asked for a list.
 const NAMESPACES_MAX: usize = 100;
@@ -52,12 +52,12 @@ pub(crate) type Namespaces = BTreeMap<Kind, BTreeSet<String>>;
 pub(crate) struct Access {
     client: Client,
     started: Instant,
-    known: Mutex<Known>,
+    known: Mutex<Viewers>,
 }
 
 impl Access {
     pub(crate) fn new(client: Client) -> Access {
-        Access { client, started: Instant::now(), known: Mutex::new(Known::new()) }
+        Access { client, started: Instant::now(), known: Mutex::new(Viewers::new()) }
     }
 
     fn now_ms(&self) -> u64 {

@@ -55,7 +55,7 @@ impl Viewer {
 }
 
 /// What is remembered.
-pub(super) struct Known {
+pub(super) struct Viewers {
     tokens: BTreeMap<Digest, Token>,
     tenants: BTreeMap<String, Tenant>,
     /// How often each address may present tokens that are not known.
@@ -94,9 +94,9 @@ struct Tenant {
     used_ms: u64,
 }
 
-impl Known {
-    pub(super) fn new() -> Known {
-        Known {
+impl Viewers {
+    pub(super) fn new() -> Viewers {
+        Viewers {
             tokens: BTreeMap::new(),
             tenants: BTreeMap::new(),
             addresses: BTreeMap::new(),
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut known = Known::new();
+        let mut known = Viewers::new();
         for number in 0..1100_u32 {
             known.remember_token(digest(number.into()), None, 0);
             known.address(address(number), 0);
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn many_tokens_make_no_token_of_others_forgotten() {
-        let mut known = Known::new();
+        let mut known = Viewers::new();
         known.remember_token(digest(0), Some(viewer("alice")), 0);
         for number in 1..3000 {
             let bob = Viewer { uid: Some(number.to_string()), ..Viewer::clone(&viewer("bob")) };
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn bad_tokens_keep_out_neither_known_tokens_nor_other_addresses() {
-        let mut known = Known::new();
+        let mut known = Viewers::new();
         known.remember_token(digest(0), Some(viewer("alice")), 0);
         let now = BELIEVED_MS + 1;
         assert_eq!(known.viewer(&digest(0), now), None);
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_tenant_that_asks_much_leaves_others_their_questions() {
-        let mut known = Known::new();
+        let mut known = Viewers::new();
         for tenant in 0..20 {
             for _ in 0..1000 {
                 known.may_ask(&viewer(&tenant.to_string()), 0);
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn one_tenant_has_some_requests_at_once_whatever_its_tokens_are() {
-        let mut known = Known::new();
+        let mut known = Viewers::new();
         let account = |number: usize| Viewer {
             name: format!("system:serviceaccount:a:{}", number % 3),
             extra: BTreeMap::from([("credential-id".to_owned(), vec![number.to_string()])]),
