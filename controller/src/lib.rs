@@ -31,6 +31,7 @@ mod write;
 mod page;
 
 // What is said of the process itself.
+mod connections;
 mod metrics;
 mod probes;
 mod rights;

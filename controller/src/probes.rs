@@ -1,23 +1,19 @@
 //! The state of the operator into answers to /livez, /readyz and /metrics.
 
-use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use axum::serve::Listener;
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant, Sleep};
+use tokio::net::TcpListener;
+use tokio::time::Instant;
 
+use crate::connections::Brief;
 use crate::metrics::Metrics;
 use crate::rights::Rights;
 
@@ -107,7 +103,7 @@ fn answer(good: Result<(), String>) -> (StatusCode, String) {
     }
 }
 
-/// How long a connection may last: a client that asks too much, or sends nothing, is cut off.
+/// How long a connection may last: a client that asks too much, or sends or reads nothing, is cut off.
 const CONNECTION: Duration = Duration::from_secs(10);
 /// How old the text of the metrics may be.
 const TEXT_AGE: Duration = Duration::from_secs(1);
@@ -156,62 +152,6 @@ async fn serve(health: Arc<Health>, metrics: Arc<Metrics>, listen: SocketAddr) -
     let listener = TcpListener::bind(listen).await?;
     tracing::info!(address = %listener.local_addr()?, "serving probes");
     Ok(axum::serve(Brief::new(listener, CONNECTION), router).await?)
-}
-
-/// A listener whose connections last for a while only.
-pub(crate) struct Brief {
-    listener: TcpListener,
-    lasts: Duration,
-}
-
-impl Brief {
-    /// One whose connections last so long.
-    pub(crate) fn new(listener: TcpListener, lasts: Duration) -> Brief {
-        Brief { listener, lasts }
-    }
-}
-
-impl Listener for Brief {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let (stream, from) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, ends: Box::pin(tokio::time::sleep(self.lasts)) }, from)
-    }
-
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// A connection from which nothing more is read when its time is over.
-pub(crate) struct Connection {
-    stream: TcpStream,
-    ends: Pin<Box<Sleep>>,
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        match self.ends.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Ok(())),
-            Poll::Pending => Pin::new(&mut self.stream).poll_read(context, into),
-        }
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, from)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
 }
 
 #[cfg(test)]

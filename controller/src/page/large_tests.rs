@@ -8,13 +8,13 @@ use jiff::Timestamp;
 use pool::Objects;
 use serde_json::{Value, json};
 
-use super::access::Viewer;
 use super::history::{History, SAMPLES_MAX};
 use super::html;
 use super::picture::Picture;
 use super::server::render;
 use super::sight::{Allowed, Kind, Sight};
 use super::view::Query;
+use super::viewers::Viewer;
 
 const MACHINES: usize = 1_000;
 const LICENSES: usize = 60;

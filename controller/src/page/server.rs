@@ -1,22 +1,26 @@
 //! Requests into pages.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::TcpListener;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{Request, State};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, Request, State};
 use axum::http::header::{CACHE_CONTROL, LOCATION, RETRY_AFTER, SET_COOKIE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::serve::IncomingStream;
+use crds::Job;
+use kube::Client;
 use maud::Markup;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, interval};
 
-use super::access::{Access, Denied, Viewer};
+use super::access::{Access, Denied, Namespaces};
 use super::headers::{TOKEN_MAX, answer, bearer, cookie, is_own_form, is_token, session};
 use super::history::{EVERY_SECONDS, History};
 use super::html::{self, Frame, Here};
@@ -25,19 +29,24 @@ use super::sessions::{Sessions, new_number};
 use super::sight::{Kind, Sight};
 use super::view::gang::GangView;
 use super::view::{Query, jobs, offers, overview};
+use super::viewers::Viewer;
 use crate::cache::Cache;
 use crate::clock::Clock;
-use crate::probes::{Brief, Health};
+use crate::connections::Brief;
+use crate::probes::Health;
 use crate::write::requests::connect;
 
 /// How old the picture of the cache may be: however many ask, it is made no more often.
 const PICTURE_AGE: Duration = Duration::from_secs(2);
 /// How many requests are worked on at once.
-const REQUESTS_MAX: usize = 32;
+const REQUESTS_MAX: usize = 64;
 /// How long a connection may last.
 const CONNECTION: Duration = Duration::from_secs(30);
-/// The most namespaces of members about which is asked for the page of one object.
+/// The most members about whose namespaces is asked for the page of one object.
 const RELATED_MAX: usize = 16;
+
+/// The pages that show objects of all namespaces, unless one is named.
+const LISTS: [&str; 4] = ["/", "/jobs", "/machines", "/licenses"];
 
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -50,7 +59,7 @@ pub(crate) struct Source {
     pub(crate) identity: String,
 }
 
-struct Server {
+pub(super) struct Server {
     source: Source,
     access: Access,
     sessions: Mutex<Sessions>,
@@ -74,23 +83,35 @@ async fn serve(source: Source, listener: TcpListener) -> anyhow::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     tracing::info!(address = %listener.local_addr()?, "serving the page");
-    let server = Arc::new(Server {
-        source,
-        access: Access::new(client),
-        sessions: Mutex::default(),
-        picture: Mutex::default(),
-        history: Mutex::default(),
-        busy: Semaphore::new(REQUESTS_MAX),
-        started: Instant::now(),
-    });
+    let server = Arc::new(Server::new(source, client));
     let router = Router::new().fallback(handle).with_state(server.clone());
+    let router = router.into_make_service_with_connect_info::<Peer>();
     tokio::select! {
         served = async { axum::serve(Brief::new(listener, CONNECTION), router).await } => Ok(served?),
         () = server.follow_seats() => Ok(()),
     }
 }
 
-async fn handle(State(server): State<Arc<Server>>, request: Request) -> Response<Body> {
+/// The address from which a connection comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub(super) IpAddr);
+
+impl Connected<IncomingStream<'_, Brief>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Brief>) -> Peer {
+        Peer(stream.remote_addr().ip())
+    }
+}
+
+pub(super) async fn handle(
+    State(server): State<Arc<Server>>,
+    ConnectInfo(Peer(from)): ConnectInfo<Peer>,
+    request: Request,
+) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let (path, headers) = (parts.uri.path(), &parts.headers);
+    // A form is read before it takes a place: one that never ends keeps nobody waiting.
+    let is_sign_in = parts.method == Method::POST && path == "/session";
+    let form = if is_sign_in { to_bytes(body, 3 * TOKEN_MAX).await.ok() } else { None };
     let Ok(_permit) = server.busy.try_acquire() else {
         return refused(
             StatusCode::SERVICE_UNAVAILABLE,
@@ -98,16 +119,15 @@ async fn handle(State(server): State<Arc<Server>>, request: Request) -> Response
             "Too many requests are being answered. Try again in a few seconds.",
         );
     };
-    let (parts, body) = request.into_parts();
-    match (parts.method, parts.uri.path()) {
+    match (parts.method, path) {
         (Method::GET | Method::HEAD, "/style.css") => {
             let mut style = answer(StatusCode::OK, "text/css; charset=utf-8", html::STYLE.to_owned());
             style.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
             style
         }
-        (Method::GET | Method::HEAD, path) => server.page(path, &parts.headers, parts.uri.query()).await,
-        (Method::POST, "/session") => server.sign_in(&parts.headers, body).await,
-        (Method::POST, "/session-end") => server.sign_out(&parts.headers),
+        (Method::GET | Method::HEAD, path) => server.page(path, headers, parts.uri.query(), from).await,
+        (Method::POST, "/session") => server.sign_in(headers, form, from).await,
+        (Method::POST, "/session-end") => server.sign_out(headers),
         _ => refused(StatusCode::METHOD_NOT_ALLOWED, "Not possible", "Nothing can be changed here."),
     }
 }
@@ -155,6 +175,18 @@ fn see_other(to: &'static str, cookie: &str) -> Response<Body> {
 }
 
 impl Server {
+    pub(super) fn new(source: Source, client: Client) -> Server {
+        Server {
+            source,
+            access: Access::new(client),
+            sessions: Mutex::default(),
+            picture: Mutex::default(),
+            history: Mutex::default(),
+            busy: Semaphore::new(REQUESTS_MAX),
+            started: Instant::now(),
+        }
+    }
+
     fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
@@ -185,7 +217,7 @@ impl Server {
         picture
     }
 
-    async fn page(&self, path: &str, headers: &HeaderMap, query: Option<&str>) -> Response<Body> {
+    async fn page(&self, path: &str, headers: &HeaderMap, query: Option<&str>, from: IpAddr) -> Response<Body> {
         let of_session = session(headers).and_then(|number| self.sessions.lock().token(number, self.now_ms()));
         let has_session = bearer(headers).is_none() && of_session.is_some();
         let Some(token) = bearer(headers).map(str::to_owned).or(of_session) else { return ask_who(None) };
@@ -193,45 +225,57 @@ impl Server {
             return denied(&Denied::Unavailable("This replica has just started, and reads the cluster.".to_owned()));
         }
         let query = Query::parse(query.unwrap_or_default());
-        match self.viewed(&token, path, &query, has_session).await {
-            Ok(Some(page)) => answer(StatusCode::OK, HTML, page.into_string()),
-            Ok(None) => unknown(),
+        let admitted = match self.access.viewer(&token, from).await {
+            Ok(admitted) => admitted,
+            Err(why) => return denied(&why),
+        };
+        let picture = self.picture();
+        match self.sight(&admitted.viewer, &picture, path, &query).await {
+            Ok(sight) => match render(&picture, &sight, path, &query, &admitted.viewer, has_session) {
+                Some(page) => answer(StatusCode::OK, HTML, page.into_string()),
+                None => unknown(),
+            },
             Err(why) => denied(&why),
         }
     }
 
-    /// The page for the viewer with this token; none if there is none, or if the viewer may not see it.
-    async fn viewed(
-        &self,
-        token: &str,
-        path: &str,
-        query: &Query,
-        has_session: bool,
-    ) -> Result<Option<Markup>, Denied> {
-        let viewer = self.access.viewer(token).await?;
-        let picture = self.picture();
-        let sight = self.access.sight(&viewer, &concerned(&picture, path, query)).await?;
-        Ok(render(&picture, &sight, path, query, &viewer, has_session))
+    /// What a viewer may list of that which a page shows. Nothing is looked up of what the viewer may not see, so that what is asked, and
+    /// the time that it takes, says nothing about it.
+    async fn sight(&self, viewer: &Arc<Viewer>, picture: &Picture, path: &str, query: &Query) -> Result<Sight, Denied> {
+        let Some(namespace) = &query.namespace else {
+            if !LISTS.contains(&path) {
+                return Ok(Sight::default());
+            }
+            let all = Kind::ALL.into_iter().map(|kind| (kind, picture.namespaces(kind))).collect();
+            return self.access.sight_of_lists(viewer, &all).await;
+        };
+        let named = BTreeSet::from([namespace.clone()]);
+        let named = Kind::ALL.into_iter().map(|kind| (kind, named.clone())).collect();
+        let mut sight = self.access.sight_of_named(viewer, &named).await?;
+        let name = query.name.as_deref().unwrap_or_default();
+        let members = of_members(picture, &sight, path, namespace, name);
+        sight.add(self.access.sight_of_named(viewer, &members).await?);
+        Ok(sight)
     }
 
-    async fn sign_in(&self, headers: &HeaderMap, body: Body) -> Response<Body> {
+    async fn sign_in(&self, headers: &HeaderMap, form: Option<Bytes>, from: IpAddr) -> Response<Body> {
         if !is_own_form(headers) {
             return refused(StatusCode::FORBIDDEN, "Refused", "This form was sent by another site.");
         }
-        let Ok(form) = to_bytes(body, 3 * TOKEN_MAX).await else {
+        let Some(form) = form else {
             return refused(StatusCode::PAYLOAD_TOO_LARGE, "Too long", "No token is that long.");
         };
         let token = form_urlencoded::parse(&form).find(|(name, _)| name == "token").map(|(_, token)| token);
         let token = token.as_deref().map(str::trim).filter(|token| is_token(token));
         let Some(token) = token else { return ask_who(Some("This is no token: a token is one word, without spaces.")) };
-        let viewer = match self.access.viewer(token).await {
-            Ok(viewer) => viewer,
+        let admitted = match self.access.viewer(token, from).await {
+            Ok(admitted) => admitted,
             Err(why) => return denied(&why),
         };
         let Ok(number) = new_number() else {
             return refused(StatusCode::INTERNAL_SERVER_ERROR, "No session", "The system has no random numbers.");
         };
-        self.sessions.lock().begin(&number, token, &viewer.name, self.now_ms());
+        self.sessions.lock().begin(&number, token, admitted.viewer.tenant(), self.now_ms());
         see_other("./", &cookie(Some(&number), headers))
     }
 
@@ -243,24 +287,23 @@ impl Server {
     }
 }
 
-/// The namespaces about which a page needs to know what the viewer may list in them, by kind.
-fn concerned(picture: &Picture, path: &str, query: &Query) -> BTreeMap<Kind, BTreeSet<String>> {
-    let Some(namespace) = &query.namespace else {
-        return Kind::ALL.into_iter().map(|kind| (kind, picture.namespaces(kind))).collect();
-    };
-    let mut all = BTreeSet::from([namespace.clone()]);
-    let name = query.name.as_deref().unwrap_or_default();
+/// The namespaces of the members of the gang that a page shows; none, if the viewer may not see the gang.
+fn of_members(picture: &Picture, sight: &Sight, path: &str, namespace: &str, name: &str) -> Namespaces {
+    let job = || find(&picture.jobs, namespace, name).filter(|_| sight.sees(Kind::Job, namespace));
     let match_name = match path {
         "/match" => Some(name),
-        "/job" => {
-            find(&picture.jobs, namespace, name).and_then(|job| job.claim()).map(|claim| claim.match_name.as_str())
-        }
+        "/job" => job().and_then(Job::claim).map(|claim| claim.match_name.as_str()),
         _ => None,
     };
-    let found = match_name.and_then(|name| find(&picture.matches, namespace, name));
-    let members = found.into_iter().flat_map(|found| &found.spec.members);
-    all.extend(members.map(|member| member.namespace.clone()).take(RELATED_MAX));
-    Kind::ALL.into_iter().map(|kind| (kind, all.clone())).collect()
+    let found = match_name.filter(|_| sight.sees(Kind::Match, namespace));
+    let found = found.and_then(|name| find(&picture.matches, namespace, name));
+    let mut all = Namespaces::new();
+    for member in found.into_iter().flat_map(|found| &found.spec.members).take(RELATED_MAX) {
+        if let Some(kind) = Kind::of(&member.kind).filter(|_| member.namespace != namespace) {
+            all.entry(kind).or_default().insert(member.namespace.clone());
+        }
+    }
+    all
 }
 
 /// The page of a path; none if there is none, or if the viewer may not see it.

@@ -14,6 +14,17 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Kind; 4] = [Kind::Job, Kind::Machine, Kind::License, Kind::Match];
 
+    /// The kind of this name, as members of a gang have it.
+    pub(crate) fn of(name: &str) -> Option<Kind> {
+        match name {
+            "Job" => Some(Kind::Job),
+            "Machine" => Some(Kind::Machine),
+            "License" => Some(Kind::License),
+            "Match" => Some(Kind::Match),
+            _ => None,
+        }
+    }
+
     /// The resource in requests.
     pub(crate) fn plural(self) -> &'static str {
         match self {
@@ -58,6 +69,18 @@ impl Sight {
         }
     }
 
+    /// Adds what is allowed besides.
+    pub(crate) fn add(&mut self, more: Sight) {
+        self.is_partial |= more.is_partial;
+        for (kind, allowed) in more.allowed {
+            match (self.allowed.entry(kind).or_default(), allowed) {
+                (Allowed::In(known), Allowed::In(namespaces)) => known.extend(namespaces),
+                (known, Allowed::Everywhere) => *known = Allowed::Everywhere,
+                (Allowed::Everywhere, _) => {}
+            }
+        }
+    }
+
     /// Whether the viewer may list a kind anywhere.
     pub(crate) fn sees_some(&self, kind: Kind) -> bool {
         match self.allowed.get(&kind) {
@@ -80,5 +103,9 @@ mod tests {
         sight.allowed.insert(Kind::Machine, Allowed::Everywhere);
         assert!(sight.sees(Kind::Job, "a") && !sight.sees(Kind::Job, "b") && !sight.sees(Kind::Match, "a"));
         assert!(sight.sees(Kind::Machine, "b") && sight.sees_some(Kind::Machine));
+        let in_b = Allowed::In(BTreeSet::from(["b".to_owned()]));
+        let allowed = [Kind::Job, Kind::Machine].map(|kind| (kind, in_b.clone())).into();
+        sight.add(Sight { allowed, is_partial: false });
+        assert!(sight.sees(Kind::Job, "a") && sight.sees(Kind::Job, "b") && sight.sees(Kind::Machine, "c"));
     }
 }

@@ -100,12 +100,7 @@ fn place(at: usize, children: &BTreeMap<usize, Vec<usize>>, positions: &mut [Pos
 fn members(found: &Match, sight: &Sight) -> Vec<GangMember> {
     let all = &found.spec.members;
     let each = all.iter().enumerate().map(|(index, member)| {
-        let kind = match member.kind.as_str() {
-            "Job" => Some(Kind::Job),
-            "Machine" => Some(Kind::Machine),
-            "License" => Some(Kind::License),
-            _ => None,
-        };
+        let kind = Kind::of(&member.kind);
         // A parent comes before its children: anything else is no tree.
         let parent = all.iter().take(index).position(|before| Some(before.id) == member.parent);
         GangMember {
