@@ -118,6 +118,11 @@ impl<'s> AccountQueue<'s> {
         self.policy.charge_of((self.snapshot, gang), self.account(root), &mut seats, prices)
     }
 
+    /// Evaluates nothing more of the offers of these namespaces for jobs of others.
+    pub(crate) fn bar(&self, namespaces: &BTreeSet<String>) {
+        self.prices.borrow_mut().as_mut().into_iter().for_each(|prices| prices.bar(namespaces));
+    }
+
     /// The offers whose costs were computed since this was called last, and the fuel that it took.
     pub(crate) fn take_used(&self) -> Vec<(AdId, u64)> {
         self.prices.borrow_mut().as_mut().map(Prices::take_used).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! What accounts have to do with a cycle: who is charged for which root, and what a gang costs and counts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
@@ -38,13 +38,27 @@ pub struct Prices {
     known: HashMap<(AdId, Res), Option<Amount>>,
     /// The offers that were evaluated since this was taken last, and the fuel that it took.
     used: Vec<(AdId, u64)>,
+    /// Namespaces whose offers have cost others too much: for jobs of other namespaces, nothing more of them is evaluated.
+    barred: BTreeSet<String>,
 }
 
 impl Prices {
     /// Those of a cycle with these settings, at this time.
     #[must_use]
     pub fn of(config: &Config, now: i64) -> Prices {
-        Prices { context: own_context(FUEL, config, now), known: HashMap::new(), used: Vec::new() }
+        Prices {
+            context: own_context(FUEL, config, now),
+            known: HashMap::new(),
+            used: Vec::new(),
+            barred: BTreeSet::new(),
+        }
+    }
+
+    /// Evaluates nothing more of offers of these namespaces for jobs of others: what is not known by then costs as if they stated nothing.
+    pub(crate) fn bar(&mut self, namespaces: &BTreeSet<String>) {
+        if self.barred.len() != namespaces.len() {
+            self.barred.clone_from(namespaces);
+        }
     }
 
     /// The offers that were evaluated since this was called last, and the fuel that it took.
@@ -53,9 +67,14 @@ impl Prices {
     }
 
     /// What a claim costs by the expression of its offer, in micros; none if that is no amount.
-    fn stated(&mut self, id: AdId, ad: &PoolAd, weight: &Expr, allocation: &Res) -> Option<Amount> {
-        let Prices { context, known, used } = self;
-        *known.entry((id, allocation.clone())).or_insert_with(|| {
+    fn stated(&mut self, (id, ad): (AdId, &PoolAd), weight: &Expr, ask: &Ask, namespace: &str) -> Option<Amount> {
+        let Prices { context, known, used, barred } = self;
+        let (allocation, owner) = (&ask.allocation, &ad.key.namespace);
+        let key = (id, allocation.clone());
+        if owner != namespace && barred.contains(owner) {
+            return known.get(&key).copied().flatten();
+        }
+        *known.entry(key).or_insert_with(|| {
             let (value, fuel) = own_value(ad, weight, Some(allocation), context);
             used.push((id, fuel));
             value.as_ref().and_then(micros)
@@ -132,6 +151,7 @@ impl Policy {
         prices: &mut Prices,
     ) -> GangCharge {
         let (mut charge, mut takes) = (GangCharge::default(), Amounts::new());
+        let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
         let mut sum = 0;
         for member in &gang.members {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
@@ -140,7 +160,7 @@ impl Policy {
                 continue;
             };
             let counted = self.offers.get(&member.ad);
-            let micros = self.charge((member.ad, ad), &member.ask, prices);
+            let micros = self.charge((member.ad, ad), &member.ask, root, prices);
             charge.members.push(micros);
             let counts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
             let amounts = counts.chain([(policy::CHARGE.into(), micros)]).collect();
@@ -160,13 +180,13 @@ impl Policy {
     pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, prices: &mut Prices) -> Amount {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
-        self.charge((id, ad), &ask, prices)
+        self.charge((id, ad), &ask, &ad.key.namespace, prices)
     }
 
-    /// What a claim on an offer costs, in micros.
-    fn charge(&self, (id, ad): (AdId, &PoolAd), ask: &Ask, prices: &mut Prices) -> Amount {
+    /// What a claim on an offer costs a job of a namespace, in micros.
+    fn charge(&self, (id, ad): (AdId, &PoolAd), ask: &Ask, namespace: &str, prices: &mut Prices) -> Amount {
         let weight = self.offers.get(&id).and_then(|counted| counted.charge_weight.as_ref());
-        let stated = weight.and_then(|weight| prices.stated(id, ad, weight, &ask.allocation));
+        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace));
         stated.unwrap_or_else(|| charge_by_weights(&self.weights, ask.allocation.iter()))
     }
 }

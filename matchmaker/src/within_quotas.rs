@@ -60,6 +60,7 @@ fn stands_against(
         namespace(offer).into_iter().for_each(|namespace| round.owners.pay(namespace, fuel - fair));
     }
     round.accounts.pay(turn.submitter, own / FUEL_OF_A_STEP);
+    queue.bar(round.owners.barred());
     queue.exceeded_by(&charge)
 }
 

@@ -9,7 +9,7 @@ mod tests {
     use pool::{CycleInputs, Objects, PolicyBuilder, Submitting, snapshot};
     use serde_json::{Value, json};
 
-    use super::cluster::{job, license, objects};
+    use super::cluster::{expr, job, license, machine, objects, port};
 
     fn cluster_object<T: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> T {
         let uid = format!("uid-{name}");
@@ -31,7 +31,7 @@ mod tests {
     }
 
     fn owned(owner: &str) -> Job {
-        let mut owned = job("j", &[]);
+        let mut owned = job("j", &[port("cpu", "cpu.Type == \"Machine\"")]);
         owned.spec.ad.owner = Some(owner.to_owned());
         owned
     }
@@ -106,8 +106,8 @@ mod tests {
         let counters = json!([{"name": "sim", "constraint": "App == \"sim\""}]);
         let with_app = |app: &str| {
             let mut offer = license("l", 1, &[]);
-            offer.spec.ad.expressions = Some([("App".to_owned(), app.into())].into());
-            with_policy(objects(&[], &[], &[offer]), &json!({"counters": counters}))
+            offer.spec.ad.expressions = Some([("App".to_owned(), expr(app).unwrap())].into());
+            with_policy(objects(&[], &[machine("m")], &[offer]), &json!({"counters": counters}))
         };
         let counting = |builder: &mut PolicyBuilder, objects: &Objects| {
             let snapshot = snapshot(objects, &CycleInputs::default());
