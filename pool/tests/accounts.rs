@@ -43,7 +43,7 @@ mod tests {
 
     #[test]
     fn service_accounts_of_a_namespace_are_one_submitter() {
-        for (mode, of_alice) in [("Owner", "user-alice-"), ("NamespaceAndOwner", "ns-n-user-alice-")] {
+        for (mode, of_alice) in [("Owner", "user-alice-"), ("NamespaceAndOwner", "ns-n.user-alice-")] {
             let mut objects = with_policy(Objects::default(), &json!({"submitters": mode}));
             for ghost in ["ghost0", "ghost1"] {
                 assert_eq!(charged(&objects, &format!("system:serviceaccount:n:{ghost}")), "ns-n", "{mode}");
