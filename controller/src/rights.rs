@@ -147,7 +147,7 @@ const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
     (&["list", "watch", "get", "create", "patch", "delete"], OURS, "machines", None),
     (&["get", "list", "watch", "create", "delete"], OURS, "matches", None),
     (READ, OURS, "machineclasses", None),
-    (&["list", "watch", "create"], OURS, "accounts", None),
+    (&["list", "watch", "create", "delete"], OURS, "accounts", None),
     (READ, OURS, "poolpolicies", None),
     (READ, "", "namespaces", None),
     (READ, "", "nodes", None),

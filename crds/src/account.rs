@@ -11,6 +11,18 @@ use crate::{rules, schemas};
 pub const LABEL_MADE_BY: &str = "gangmatch.dev/made-by";
 /// The value of that label.
 pub const MADE_BY_CONTROLLER: &str = "accountant";
+/// Label of such an Account: the namespace of the job for which it was created.
+pub const LABEL_MADE_FOR: &str = "gangmatch.dev/made-for";
+
+impl Account {
+    /// The namespace of the job for which the controller has created the account; none if somebody else has created it.
+    #[must_use]
+    pub fn made_for(&self) -> Option<&str> {
+        let labels = self.metadata.labels.as_ref()?;
+        labels.get(LABEL_MADE_BY).filter(|by| *by == MADE_BY_CONTROLLER)?;
+        Some(labels.get(LABEL_MADE_FOR).map_or("", String::as_str))
+    }
+}
 
 /// The spec of an Account: who is charged to it, its place in the tree, its weight and its quotas.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -30,7 +30,9 @@ mod schemas;
 
 use std::collections::BTreeMap;
 
-pub use account::{Account, AccountQuota, AccountSpec, AccountStatus, LABEL_MADE_BY, MADE_BY_CONTROLLER, Submitter};
+pub use account::{
+    Account, AccountQuota, AccountSpec, AccountStatus, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER, Submitter,
+};
 pub use ad_fields::{AdFields, Port};
 pub use bounded::{ValueLimits, bounded_value};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};

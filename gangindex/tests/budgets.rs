@@ -2,12 +2,16 @@
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
-    use classad::{Dialect, parse_ad};
+    use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
-    use matchmaker::{AdKey, Config, Consent, Cycle, Offer, PoolAd, Res, Role, Root, Snapshot, Stop, Usage, Verdict};
+    use matchmaker::{
+        AdId, AdKey, Config, Consent, CountedOffer, Cycle, FUEL_OF_A_STEP, Offer, Policy, PoolAd, Prices, Res, Role,
+        Root, Seats, Snapshot, Stop, Usage, Verdict,
+    };
+    use policy::{Account, Amounts, Quota, Tree};
 
     /// Ads with their namespaces, and the jobs among them that ask.
     #[derive(Default)]
@@ -74,13 +78,46 @@ mod tests {
         }
     }
 
+    /// With an account for each namespace of jobs, of which some may hold at most so much, in charges; the machines of these namespaces state
+    /// what they cost.
+    fn with_prices(mut snapshot: Snapshot, max: Option<(&str, i128)>, prices: &[(&str, &str)]) -> Snapshot {
+        let submitters: BTreeSet<Arc<str>> = snapshot.roots.iter().map(|root| Arc::clone(&root.submitter)).collect();
+        let account = |name: &Arc<str>| {
+            let quota = max.filter(|(own, _)| **own == **name).map(|(_, max)| {
+                let quota = Quota { max: Some(max * 1_000_000), ..Quota::default() };
+                (policy::CHARGE.into(), quota)
+            });
+            Account { quotas: quota.into_iter().collect(), ..Account::named(name) }
+        };
+        let price = |(id, ad): (AdId, &PoolAd)| {
+            let (_, price) =
+                prices.iter().find(|(namespace, _)| ad.offer().is_some() && ad.key.namespace == *namespace)?;
+            let charge_weight = parse_expr(price, Dialect::Gangmatch).ok();
+            Some((id, Arc::new(CountedOffer { charge_weight, counters: Vec::new() })))
+        };
+        snapshot.policy = Some(Arc::new(Policy {
+            tree: Tree::new(submitters.iter().map(account).collect::<Vec<_>>()),
+            total: Amounts::new(),
+            account_of: snapshot.roots.iter().map(|root| (root.ad, Arc::clone(&root.submitter))).collect(),
+            offers: snapshot.ads().filter_map(price).collect(),
+            weights: [("slots".to_owned(), 1_000_000)].into(),
+            seats: Seats::default(),
+            counting: BTreeMap::new(),
+        }));
+        snapshot
+    }
+
     fn config() -> Config {
         Config { cycle_steps_max: 20_000, owner_steps_max: 2_000, ..Config::product() }
     }
 
     fn run(pool: &Pool, config: &Config) -> (Vec<String>, Cycle, u64) {
-        let (snapshot, mut engine) = (pool.snapshot(), Indexed::new());
-        let cycle = engine.negotiate(&snapshot, config, 0);
+        run_on(&pool.snapshot(), config)
+    }
+
+    fn run_on(snapshot: &Snapshot, config: &Config) -> (Vec<String>, Cycle, u64) {
+        let mut engine = Indexed::new();
+        let cycle = engine.negotiate(snapshot, config, 0);
         let name = |ad| snapshot.ad(ad).unwrap().key.to_string();
         let gangs =
             cycle.gangs.iter().map(|gang| gang.members.iter().map(|m| name(m.ad)).collect::<Vec<_>>().join(" "));
@@ -215,6 +252,59 @@ mod tests {
         let (gangs, cycle, _) = run(&pool, &config());
         assert_eq!(cycle.barred, BTreeSet::from(["bob".to_owned()]));
         assert_eq!((gangs.len(), cycle.over_budget), (9, vec![]), "the jobs pay nothing for it");
+    }
+
+    #[test]
+    fn b8_what_claims_cost_is_computed_at_the_cost_of_the_submitter_and_its_jobs_pause() {
+        let port = |number: usize| format!("[Label = p{number}; Constraint = p{number}.Own is true]");
+        let job = format!("[Ports = {{{}}}]", (0..4).map(port).collect::<Vec<_>>().join(", "));
+        let mut pool = Pool::default().machines(20).jobs("mallory", 10, &job).jobs("alice", 3, HONEST);
+        for number in 0..60 {
+            pool = pool.machine("mallory", &format!("d{number:02}"), "[M = 0; Own = true; Requirements = true]");
+        }
+        let price = format!("{} ? 1 : 5", costly(3000));
+        let snapshot = with_prices(pool.snapshot(), Some(("mallory", 1)), &[("mallory", &price)]);
+        let (gangs, cycle, _) = run_on(&snapshot, &config());
+        assert_eq!((of("alice", &gangs).len(), of("mallory", &gangs).len()), (3, 0));
+        assert_eq!(cycle.over_budget, [Arc::from("mallory")]);
+        assert!(!cycle.gave_up.is_empty(), "jobs whose search was cut short pause, whatever their quotas");
+        let by_quota = |root: &AdId| {
+            let found = cycle.unmatched.iter().find(|unmatched| unmatched.root == *root);
+            found.is_some_and(|unmatched| matches!(unmatched.verdict, Verdict::QuotaExceeded(_)))
+        };
+        assert!(cycle.gave_up.iter().any(by_quota), "{:?}", cycle.unmatched);
+        let spent: u64 = cycle.fruitless.iter().map(|(_, steps)| *steps).sum();
+        assert!(spent < 2 * config().cycle_steps_max, "{spent}");
+        // That takes as long as the evaluation of the prices of all machines, once.
+        let evaluated = of_price(&snapshot);
+        assert!(spent >= evaluated.min(config().cycle_steps_max / 2), "{spent} of {evaluated}");
+    }
+
+    /// What the prices of all offers take once, in steps.
+    fn of_price(snapshot: &Snapshot) -> u64 {
+        let (policy, mut prices) = (snapshot.policy.as_ref().unwrap(), Prices::of(&config(), 0));
+        for id in policy.offers.keys() {
+            policy.charge_of_all(snapshot, *id, &mut prices);
+        }
+        prices.take_used().iter().map(|(_, fuel)| fuel / FUEL_OF_A_STEP).sum()
+    }
+
+    #[test]
+    fn b8_the_price_of_anothers_offer_is_paid_for_by_its_namespace() {
+        let mut pool = Pool::default().machines(20);
+        for number in 0..40 {
+            pool = pool.machine("bob", &format!("b{number:02}"), "[M = 0; Dear = true; Requirements = true]");
+        }
+        for namespace in ["ben", "cleo", "dan"] {
+            pool = pool.jobs(namespace, 6, "[Rank = other.Dear is true ? 1 : 0; Requirements = other.M >= 0]");
+        }
+        let price = format!("{} ? 1 : 5", costly(3000));
+        let snapshot = with_prices(pool.snapshot(), None, &[("bob", &price)]);
+        let (gangs, cycle, _) = run_on(&snapshot, &config());
+        assert_eq!(cycle.barred, BTreeSet::from(["bob".to_owned()]));
+        assert_eq!((gangs.len(), cycle.over_budget), (18, vec![]), "the jobs pay little for it");
+        let charges: BTreeSet<&[i128]> = cycle.charges.values().map(Vec::as_slice).collect();
+        assert_eq!(charges, BTreeSet::from([&[0, 1_000_000][..], &[0, 5_000_000][..]]));
     }
 
     #[test]

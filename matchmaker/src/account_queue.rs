@@ -1,12 +1,13 @@
 //! The order in which roots are served by fair shares of accounts: the account with the smallest normalized usage first, level by level
 //! down the tree, then priority, age and name. What a gang costs counts at once.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use policy::{Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Pass, Quotas, Waiting, taken_by_gang};
+use policy::{Amount, Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Pass, Quotas, Waiting, taken_by_gang};
 
-use crate::charges::{GangCharge, Policy, Seats};
+use crate::charges::{GangCharge, Policy, Prices, Seats};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
@@ -27,6 +28,8 @@ pub(crate) struct AccountQueue<'s> {
     aside: Vec<usize>,
     /// The shared seats that accounts hold by now.
     seats: Seats,
+    /// What claims cost in this cycle.
+    prices: RefCell<Option<Prices>>,
 }
 
 impl<'s> AccountQueue<'s> {
@@ -43,6 +46,7 @@ impl<'s> AccountQueue<'s> {
             turn: None,
             aside: Vec::new(),
             seats: policy.seats.clone(),
+            prices: RefCell::default(),
         };
         queue.begin();
         queue
@@ -114,20 +118,33 @@ impl<'s> AccountQueue<'s> {
         } else {
             Seats::default()
         };
-        self.policy.charge_of((self.snapshot, gang), self.account(root), &mut seats, (config, now))
+        let mut prices = self.prices.borrow_mut();
+        let prices = prices.get_or_insert_with(|| Prices::of(config, now));
+        self.policy.charge_of((self.snapshot, gang), self.account(root), &mut seats, prices)
     }
 
-    /// Charges the account of the root that was served last for its gang. Says whether the gang is served: before all accounts have their turn,
-    /// those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
-    pub(crate) fn serve(&mut self, root: &Root, gang: &Gang, config: &Config, now: i64) -> bool {
-        let Some(turn) = self.turn.take() else { return false };
+    /// Evaluates nothing more of the offers of these namespaces for jobs of others.
+    pub(crate) fn bar(&self, namespaces: &BTreeSet<String>) {
+        self.prices.borrow_mut().as_mut().into_iter().for_each(|prices| prices.bar(namespaces));
+    }
+
+    /// The offers whose costs were computed since this was called last, and the fuel that it took.
+    pub(crate) fn take_used(&self) -> Vec<(AdId, u64)> {
+        self.prices.borrow_mut().as_mut().map(Prices::take_used).unwrap_or_default()
+    }
+
+    /// Charges the account of the root that was served last for its gang. What each member costs, in micros; none if the gang is not served:
+    /// before all accounts have their turn, those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
+    pub(crate) fn serve(&mut self, root: &Root, gang: &Gang, config: &Config, now: i64) -> Option<Vec<Amount>> {
+        let turn = self.turn.take()?;
         let charge = self.charge_of(root, gang, config, now);
         let is_served = self.order.found(turn, &charge.takes);
         if is_served && gang.members.iter().any(|member| member.ask.share.is_some()) {
             let account = Arc::clone(self.account(root));
-            self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, (config, now));
+            let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
+            self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
         }
-        is_served
+        is_served.then_some(charge.members)
     }
 
     /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
@@ -146,7 +163,7 @@ impl<'s> AccountQueue<'s> {
         self.exceeded(charge.takes.iter().map(|(counter, amount)| (&**counter, *amount)))
     }
 
-    fn exceeded<'c>(&self, takes: impl IntoIterator<Item = (&'c str, policy::Amount)>) -> Option<QuotaExceeded> {
+    fn exceeded<'c>(&self, takes: impl IntoIterator<Item = (&'c str, Amount)>) -> Option<QuotaExceeded> {
         let own_roots = self.turn?.own_roots;
         takes.into_iter().find_map(|(counter, amount)| {
             let bound = self.order.quotas().bound(own_roots, counter, amount)?;

@@ -383,6 +383,20 @@ impl<'s> Assembly<'s> {
         self.fuel.set(self.fuel.get().saturating_add(own));
     }
 
+    /// Charges fuel that was used beside the assembly: so much for each of these offers of the gang.
+    pub(crate) fn pay_for(&self, offers: &[(AdId, u64)]) {
+        for (offer, fuel) in offers {
+            let seat = self.seats.iter().find(|seat| seat.id == *offer);
+            seat.into_iter().for_each(|seat| self.pay(seat.seed, *fuel));
+        }
+    }
+
+    /// Charges the root for this many steps.
+    pub(crate) fn pay_steps(&self, steps: usize) {
+        let fuel = u64::try_from(steps).unwrap_or(u64::MAX).saturating_mul(FUEL_OF_A_STEP);
+        self.fuel.set(self.fuel.get().saturating_add(fuel));
+    }
+
     /// Lets offers of other namespaces pay for what their expressions cost.
     pub fn charge_owners(&self, owners: Owners) {
         self.owners.replace(Some(owners));

@@ -1,11 +1,12 @@
 //! What accounts have to do with a cycle: who is charged for which root, and what a gang costs and counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use classad::{Context, Env, Expr, Limits, Name, Value, eval};
+use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
 
+use crate::budget::FAIR_FUEL;
 use crate::capacity::{Ask, Res};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
@@ -26,6 +27,59 @@ pub struct Policy {
     pub weights: BTreeMap<String, Amount>,
     /// The shared seats that accounts hold.
     pub seats: Seats,
+    /// Fuel that the constraints of counters took on new offers, beyond what is usual, by namespace of the offers.
+    pub counting: BTreeMap<String, u64>,
+}
+
+/// What claims cost in one cycle: the `chargeWeight` of an offer is evaluated once for each allocation.
+#[derive(Debug)]
+pub struct Prices {
+    context: Context,
+    known: HashMap<(AdId, Res), Option<Amount>>,
+    /// The offers that were evaluated since this was taken last, and the fuel that it took.
+    used: Vec<(AdId, u64)>,
+    /// Namespaces whose offers have cost others too much: for jobs of other namespaces, nothing more of them is evaluated.
+    barred: BTreeSet<String>,
+}
+
+impl Prices {
+    /// Those of a cycle with these settings, at this time.
+    #[must_use]
+    pub fn of(config: &Config, now: i64) -> Prices {
+        Prices {
+            context: own_context(FUEL, config, now),
+            known: HashMap::new(),
+            used: Vec::new(),
+            barred: BTreeSet::new(),
+        }
+    }
+
+    /// Evaluates nothing more of offers of these namespaces for jobs of others: what is not known by then costs as if they stated nothing.
+    pub(crate) fn bar(&mut self, namespaces: &BTreeSet<String>) {
+        if self.barred.len() != namespaces.len() {
+            self.barred.clone_from(namespaces);
+        }
+    }
+
+    /// The offers that were evaluated since this was called last, and the fuel that it took.
+    pub fn take_used(&mut self) -> Vec<(AdId, u64)> {
+        std::mem::take(&mut self.used)
+    }
+
+    /// What a claim costs by the expression of its offer, in micros; none if that is no amount.
+    fn stated(&mut self, (id, ad): (AdId, &PoolAd), weight: &Expr, ask: &Ask, namespace: &str) -> Option<Amount> {
+        let Prices { context, known, used, barred } = self;
+        let (allocation, owner) = (&ask.allocation, &ad.key.namespace);
+        let key = (id, allocation.clone());
+        if owner != namespace && barred.contains(owner) {
+            return known.get(&key).copied().flatten();
+        }
+        *known.entry(key).or_insert_with(|| {
+            let (value, fuel) = own_value(ad, weight, Some(allocation), context);
+            used.push((id, fuel));
+            value.as_ref().and_then(micros)
+        })
+    }
 }
 
 /// What an offer costs, and what counts it.
@@ -94,21 +148,10 @@ impl Policy {
         (snapshot, gang): (&Snapshot, &Gang),
         account: &Arc<str>,
         seats: &mut Seats,
-        (config, now): (&Config, i64),
-    ) -> GangCharge {
-        let mut price = |id: AdId, ad: &PoolAd, ask: &Ask| self.charge_of_claim(id, ad, ask, (config, now));
-        self.charge_by((snapshot, gang), account, seats, &mut price)
-    }
-
-    /// The same, with other means to know what a claim on an offer costs.
-    pub(crate) fn charge_by(
-        &self,
-        (snapshot, gang): (&Snapshot, &Gang),
-        account: &Arc<str>,
-        seats: &mut Seats,
-        price: &mut dyn FnMut(AdId, &PoolAd, &Ask) -> Amount,
+        prices: &mut Prices,
     ) -> GangCharge {
         let (mut charge, mut takes) = (GangCharge::default(), Amounts::new());
+        let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
         let mut sum = 0;
         for member in &gang.members {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
@@ -117,7 +160,7 @@ impl Policy {
                 continue;
             };
             let counted = self.offers.get(&member.ad);
-            let micros = price(member.ad, ad, &member.ask);
+            let micros = self.charge((member.ad, ad), &member.ask, root, prices);
             charge.members.push(micros);
             let counts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
             let amounts = counts.chain([(policy::CHARGE.into(), micros)]).collect();
@@ -133,22 +176,18 @@ impl Policy {
         charge
     }
 
-    /// What a claim on an offer costs, in micros.
-    pub(crate) fn charge_of_claim(&self, id: AdId, ad: &PoolAd, ask: &Ask, (config, now): (&Config, i64)) -> Amount {
-        self.charge(ad, self.offers.get(&id).map(|counted| &**counted), ask, config, now)
-    }
-
     /// What a claim on all of an offer costs, in micros.
-    pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, (config, now): (&Config, i64)) -> Amount {
+    pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, prices: &mut Prices) -> Amount {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
-        self.charge_of_claim(id, ad, &ask, (config, now))
+        self.charge((id, ad), &ask, &ad.key.namespace, prices)
     }
 
-    fn charge(&self, ad: &PoolAd, counted: Option<&CountedOffer>, ask: &Ask, config: &Config, now: i64) -> Amount {
-        let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
-        let stated = weight.and_then(|weight| own_value(ad, weight, Some(&ask.allocation), config, now));
-        stated.as_ref().and_then(micros).unwrap_or_else(|| charge_by_weights(&self.weights, ask.allocation.iter()))
+    /// What a claim on an offer costs a job of a namespace, in micros.
+    fn charge(&self, (id, ad): (AdId, &PoolAd), ask: &Ask, namespace: &str, prices: &mut Prices) -> Amount {
+        let weight = self.offers.get(&id).and_then(|counted| counted.charge_weight.as_ref());
+        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace));
+        stated.unwrap_or_else(|| charge_by_weights(&self.weights, ask.allocation.iter()))
     }
 }
 
@@ -171,21 +210,32 @@ const CHARGE_OF_ONE: Amount = 1_000_000;
 const CHARGE_MAX: Amount = 1_000_000 * CHARGE_OF_ONE;
 const WEIGHTED_MAX: Amount = 1_000 * CHARGE_MAX;
 
-/// What the evaluation of an offer's own expression may cost: what is dearer has no value.
+/// What the evaluation of a `chargeWeight` may take, in fuel: what takes more has no value.
 const FUEL: u64 = 20_000;
 const MEMORY: usize = 256 * 1024;
+/// What the evaluation of a counter's constraint may take: it is evaluated for each offer that changes, by the thread on which all else waits.
+pub const COUNTER_FUEL: u64 = FAIR_FUEL;
 
-/// The value of an expression in an offer's own ad, without a partner; of `chargeWeight`, with the amounts that are claimed as `Allocation`.
-pub fn own_value(ad: &PoolAd, expr: &Expr, allocation: Option<&Res>, config: &Config, now: i64) -> Option<Value> {
+/// The context in which an offer's own expressions are evaluated with so much fuel.
+#[must_use]
+pub fn own_context(fuel: u64, config: &Config, now: i64) -> Context {
+    let limits = Limits { fuel, memory: MEMORY, ..config.limits };
+    Context { now, seed: config.seed, limits, ..Context::default() }
+}
+
+/// The value of an expression in an offer's own ad, without a partner, and the fuel that it took; of `chargeWeight`, with the amounts that
+/// are claimed as `Allocation`.
+pub fn own_value(ad: &PoolAd, expr: &Expr, allocation: Option<&Res>, context: &Context) -> (Option<Value>, u64) {
     let mut env = Env::new();
     let frame = env.frame(&ad.ports.body, None);
     if let Some(allocation) = allocation {
         let amounts = allocation.iter().map(|(name, amount)| (Name::new(name.as_str()), Value::Integer(*amount)));
         env.define(frame, Name::new("Allocation"), Value::Ad(amounts.collect()));
     }
-    let limits = Limits { fuel: FUEL, memory: MEMORY, ..config.limits };
-    let context = Context { now, seed: config.seed, limits, ..Context::default() };
-    eval(expr, &env, frame, &context).ok()
+    let mut bill = Bill::default();
+    let value = eval_billed(expr, &env, frame, context, &mut bill).ok();
+    let fuel = bill.drain().map(|(_, fuel)| fuel).sum();
+    (value, fuel)
 }
 
 /// A number as micros, rounded half to even, and cut to what a claim may cost; none if it is no number, or negative.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
-use crate::charges::{Seats, charge_by_weights};
+use crate::charges::{Prices, Seats, charge_by_weights};
 use crate::cycle::negotiate;
 use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
@@ -20,7 +20,6 @@ mod columns;
 mod quotas;
 
 use columns::{Columns, Dues};
-use quotas::Prices;
 
 /// The settings of collective placing.
 #[derive(Clone, Debug)]
@@ -199,7 +198,7 @@ fn listing_of<'s, F: Finder>(
     let (snapshot, config, now) = (round.snapshot, round.config, round.now);
     let (mut columns, mut effort) = (Columns::new(snapshot, collective.fair, config, now), Spent::default());
     let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
-    let (mut prices, mut pinned) = (Prices::new(config, now), 0);
+    let (mut prices, mut pinned) = (Prices::of(config, now), 0);
     for turn in window {
         let listed = gangs_of(turn, collective, finder, &mut run, &mut round);
         effort.candidates = effort.candidates.saturating_add(listed.steps);
@@ -267,12 +266,12 @@ fn gangs_of<'s, F: Finder>(
 }
 
 /// What the best gang of a root counts.
-fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices<'_>) -> u64 {
+fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices) -> u64 {
     let Weight::Charge(weights) = weight else { return 1 };
     let account = gang.root().and_then(|root| snapshot.policy.as_ref()?.account_of.get(&root));
     let micros = match snapshot.policy.as_deref().zip(account) {
         Some((policy, account)) => {
-            let charge = prices.of(policy, (snapshot, gang), account, &mut Seats::default());
+            let charge = policy.charge_of((snapshot, gang), account, &mut Seats::default(), prices);
             charge.takes.get(CHARGE).copied().unwrap_or(LEAST_CHARGE)
         }
         None => {
@@ -331,7 +330,7 @@ fn turns<'s>(snapshot: &'s Snapshot, gangs: &BTreeMap<AdId, &Gang>, config: &Con
         match gangs.get(&turn.ad) {
             None => line.not_found(),
             // It comes again.
-            Some(gang) if !line.serve(&turn, gang, config, now) => continue,
+            Some(gang) if line.serve(&turn, gang, config, now).is_none() => continue,
             Some(_) if is_guaranteed => drop(turns.guaranteed.insert(turn.ad)),
             Some(_) => {}
         }

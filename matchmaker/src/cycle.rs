@@ -55,8 +55,9 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
                 continue;
             };
             // 4. Charge the submitter for the gang, and the offers for what the gang takes.
-            if !line.serve(&turn, &gang, config, now) {
-                continue;
+            let Some(charges) = line.serve(&turn, &gang, config, now) else { continue };
+            if !charges.is_empty() {
+                round.cycle.charges.insert(turn.ad, charges);
             }
             if gave_up {
                 round.cycle.cut_short.push(turn.ad);

@@ -134,7 +134,7 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
                 round.cycle.unexplained.push(root.ad);
             }
         }
-        if failed.gave_up && failed.exceeded.is_none() {
+        if failed.gave_up {
             round.cycle.gave_up.push(root.ad);
         }
     }

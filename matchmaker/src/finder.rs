@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use policy::Amount;
+
 use crate::budget::{Accounts, Owners};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
@@ -72,6 +74,8 @@ pub struct Found {
 pub struct Cycle {
     /// The gangs found, in the order in which their roots were served.
     pub gangs: Vec<Gang>,
+    /// What the members of these gangs cost, by root, in micros; nothing without accounts.
+    pub charges: BTreeMap<AdId, Vec<Amount>>,
     /// The other roots and the reasons, as things are after the cycle, except for those below.
     pub unmatched: Vec<Unmatched>,
     /// Roots whose gang may not be the best one: the search ran out of steps before it had tried all gangs.
@@ -128,6 +132,8 @@ impl<'s> Round<'s> {
         let accounts = Accounts::of(submitters, &snapshot.frugal, config.cycle_steps_max);
         let mut owners = Owners::new(config.owner_steps_max);
         snapshot.barred.iter().for_each(|namespace| owners.bar(namespace));
+        let counting = snapshot.policy.iter().flat_map(|policy| &policy.counting);
+        counting.for_each(|(namespace, fuel)| owners.pay(namespace, *fuel));
         let left = Left { pool: snapshot.as_it_began(), counted: 0 };
         Round { snapshot, config, now, accounts, owners, last: false, cycle: Cycle::default(), left }
     }

@@ -45,7 +45,9 @@ mod within_quotas;
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
-pub use charges::{CountedOffer, GangCharge, Policy, Seats, charge_by_weights, own_value};
+pub use charges::{
+    COUNTER_FUEL, CountedOffer, GangCharge, Policy, Prices, Seats, charge_by_weights, own_context, own_value,
+};
 pub use collective::{Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;

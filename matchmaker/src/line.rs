@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use policy::Amount;
+
 use crate::account_queue::AccountQueue;
 use crate::finder::Turn;
 use crate::gang::Gang;
@@ -93,12 +95,13 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Charges for the gang of the root that was served last. Says whether it is served; if not, its root comes again in this cycle.
-    pub(crate) fn serve(&mut self, turn: &Turn<'_>, gang: &Gang, config: &Config, now: i64) -> bool {
+    /// Charges for the gang of the root that was served last. What each member costs, without accounts nothing; none if it is not served, and
+    /// its root comes again in this cycle.
+    pub(crate) fn serve(&mut self, turn: &Turn<'_>, gang: &Gang, config: &Config, now: i64) -> Option<Vec<Amount>> {
         match self {
             Line::Submitters(queue) => {
                 queue.charge();
-                true
+                Some(Vec::new())
             }
             Line::Accounts(queue) => queue.serve(turn.root, gang, config, now),
         }

@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use crate::assembly::{Assembly, EdgeOutcome};
+use crate::budget::Owners;
 use crate::finder::Found;
 use crate::gang::{Edge, Gang};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
@@ -19,22 +20,37 @@ use crate::sets::SetSizes;
 
 /// The best gang of a root that avoids the excluded offers.
 pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {
-    best_of(snapshot, root, exclusions, config, now, &|_| true).0
+    best_of((snapshot, root), exclusions, config, now, None).0
 }
 
-/// The best of those of its gangs that pass, and how many steps the search took.
+/// Which gangs a search keeps.
+pub(crate) struct Filter<'f> {
+    /// Whether a gang is kept; and the offers whose expressions this has evaluated, with the fuel that it took.
+    pub(crate) keeps: &'f dyn Fn(&Gang) -> (bool, Vec<(AdId, u64)>),
+    /// What offers of other namespaces pay.
+    pub(crate) owners: Owners,
+}
+
+/// The best of those of its gangs that a filter keeps, or of all; how many steps that took; and what owners of offers have paid. A gang that is tested costs one step for each member.
 pub(crate) fn best_of(
-    snapshot: &Snapshot,
-    root: AdId,
+    (snapshot, root): (&Snapshot, AdId),
     exclusions: &BTreeSet<AdKey>,
     config: &Config,
     now: i64,
-    passes: &dyn Fn(&Gang) -> bool,
-) -> (Found, u64) {
+    filter: Option<Filter<'_>>,
+) -> (Found, u64, Option<Owners>) {
+    let (keeps, owners) = filter.map(|filter| (filter.keeps, filter.owners)).unzip();
+    let passes = |assembly: &Assembly<'_>, gang: &Gang| {
+        let Some(keeps) = keeps else { return true };
+        let (passes, used) = keeps(gang);
+        assembly.pay_steps(gang.members.len());
+        assembly.pay_for(&used);
+        passes
+    };
     let mut best: Option<Gang> = None;
     let mut keep = |assembly: &mut Assembly<'_>| {
         let gang = assembly.gang();
-        if best.as_ref().is_none_or(|best| gang.beats(best)) && passes(&gang) {
+        if best.as_ref().is_none_or(|best| gang.beats(best)) && passes(assembly, &gang) {
             best = Some(gang);
         }
         ControlFlow::Continue(())
@@ -42,8 +58,8 @@ pub(crate) fn best_of(
     let strict = |_: &Assembly<'_>, _: usize, outcome: EdgeOutcome| outcome == EdgeOutcome::Holds;
     let mut visitor =
         Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among: None, allowed: config.steps_max };
-    let Ended { gave_up, steps } = search(snapshot, root, exclusions, config, now, &mut visitor);
-    (Found { gang: best, gave_up, ..Found::default() }, steps)
+    let (ended, owners) = search_for(owners, (snapshot, root), exclusions, config, now, &mut visitor);
+    (Found { gang: best, gave_up: ended.gave_up, ..Found::default() }, ended.steps, owners)
 }
 
 /// Up to `cap` gangs of a root, in the order of the search.
@@ -113,7 +129,7 @@ pub(crate) struct Ended {
     pub(crate) steps: u64,
 }
 
-/// Runs the search.
+/// Runs the search, at the cost of the root alone.
 pub(crate) fn search(
     snapshot: &Snapshot,
     root: AdId,
@@ -122,17 +138,32 @@ pub(crate) fn search(
     now: i64,
     visitor: &mut Visitor<'_>,
 ) -> Ended {
+    search_for(None, (snapshot, root), exclusions, config, now, visitor).0
+}
+
+/// Runs the search. With `owners`, offers of other namespaces pay for what their expressions take beyond what is fair, and those that have
+/// paid too much are left out; returns what they have paid.
+fn search_for(
+    owners: Option<Owners>,
+    (snapshot, root): (&Snapshot, AdId),
+    exclusions: &BTreeSet<AdKey>,
+    config: &Config,
+    now: i64,
+    visitor: &mut Visitor<'_>,
+) -> (Ended, Option<Owners>) {
     let Some(assembly) = Assembly::start(snapshot, root, config, now) else {
-        return Ended { gave_up: false, steps: 0 };
+        return (Ended { gave_up: false, steps: 0 }, owners);
     };
+    owners.into_iter().for_each(|owners| assembly.charge_owners(owners));
     let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
     let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
     let mut search = Search { snapshot, config, exclusions, assembly, steps: 0, gave_up: false, visitor };
     let _ = search.advance(&mut agenda);
-    Ended {
+    let ended = Ended {
         gave_up: search.gave_up || search.assembly.is_cut(),
         steps: search.steps.saturating_add(search.assembly.cost()),
-    }
+    };
+    (ended, search.assembly.into_owners())
 }
 
 /// What is still to be done for the current gang; the last task is next.

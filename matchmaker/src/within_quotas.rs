@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::account_queue::AccountQueue;
+use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP};
 use crate::finder::{Finder, Found, Round, Turn};
 use crate::gang::Gang;
-use crate::model::{AdKey, Config, Root};
-use crate::plain::best_of;
+use crate::model::{AdId, AdKey, Config, Root};
+use crate::plain::{Filter, best_of};
 use crate::why_not::QuotaExceeded;
 
 /// Finds the best gang within the quotas, with any finder; and which quota stands against the best of all gangs, if one does.
@@ -22,11 +23,8 @@ pub(crate) fn best_within<'s, F: Finder>(
     if let Some(why) = queue.exceeded_by_any() {
         return (Found::default(), Some(why));
     }
-    let (config, now) = (round.config, round.now);
-    let exceeded = |root: &Root, gang: &Gang| queue.exceeded_by(&queue.charge_of(root, gang, config, now));
-    let stands_against = |found: &Found| found.gang.as_ref().and_then(|gang| exceeded(turn.root, gang));
     let found = finder.best(run, turn, round);
-    let Some(why) = stands_against(&found) else { return (found, None) };
+    let Some(why) = stands_against(&found, (queue, turn), round) else { return (found, None) };
     let snapshot = round.snapshot;
     let closed = queue.counted().filter(|ad| queue.is_closed(*ad)).filter_map(|ad| snapshot.ad(ad));
     let mut exclusions: BTreeSet<AdKey> = closed.map(|ad| ad.key.clone()).collect();
@@ -35,23 +33,42 @@ pub(crate) fn best_within<'s, F: Finder>(
         exclusions.extend(turn.root.exclusions.iter().cloned());
         let root = Root { exclusions: exclusions.clone(), ..turn.root.clone() };
         found = finder.best(run, &Turn { excludes: true, root: &root, ..*turn }, round);
-        if stands_against(&found).is_none() {
+        if stands_against(&found, (queue, turn), round).is_none() {
             return (found, Some(why));
         }
     } else {
         exclusions.clone_from(&turn.root.exclusions);
     }
     let disagreed = found.disagreed;
-    let found = all_within(turn, &exclusions, round, &|gang| exceeded(turn.root, gang).is_none());
+    let found = all_within((queue, turn), &exclusions, round);
     (Found { disagreed, ..found }, Some(why))
 }
 
-/// The best gang of those that pass, one after the other, within the steps of the submitter.
+/// Which quota stands against a gang that was found, at the cost of the submitter and of the namespaces of the offers.
+fn stands_against(
+    found: &Found,
+    (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
+    round: &mut Round<'_>,
+) -> Option<QuotaExceeded> {
+    let charge = queue.charge_of(turn.root, found.gang.as_ref()?, round.config, round.now);
+    let snapshot = round.snapshot;
+    let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
+    let mut own = 0_u64;
+    for (offer, fuel) in queue.take_used() {
+        let fair = if namespace(offer) == namespace(turn.ad) { fuel } else { fuel.min(FAIR_FUEL) };
+        own = own.saturating_add(fair);
+        namespace(offer).into_iter().for_each(|namespace| round.owners.pay(namespace, fuel - fair));
+    }
+    round.accounts.pay(turn.submitter, own / FUEL_OF_A_STEP);
+    queue.bar(round.owners.barred());
+    queue.exceeded_by(&charge)
+}
+
+/// The best gang of those that are within the quotas, one after the other, within the steps of the submitter.
 fn all_within(
-    turn: &Turn<'_>,
+    (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
     exclusions: &BTreeSet<AdKey>,
     round: &mut Round<'_>,
-    passes: &dyn Fn(&Gang) -> bool,
 ) -> Found {
     let steps_max = round.config.steps_max.min(round.accounts.for_one(turn.submitter));
     if steps_max == 0 {
@@ -59,7 +76,13 @@ fn all_within(
     }
     let config = Config { steps_max, ..round.config.clone() };
     let now = round.now;
-    let (found, steps) = best_of(round.pool(), turn.ad, exclusions, &config, now, passes);
+    let keeps = |gang: &Gang| {
+        let charge = queue.charge_of(turn.root, gang, &config, now);
+        (queue.exceeded_by(&charge).is_none(), queue.take_used())
+    };
+    let filter = Filter { keeps: &keeps, owners: round.owners.clone() };
+    let (found, steps, owners) = best_of((round.pool(), turn.ad), exclusions, &config, now, Some(filter));
     round.accounts.pay(turn.submitter, steps);
+    owners.into_iter().for_each(|paid| round.owners = paid);
     Found { short: found.gave_up && steps_max < round.config.steps_max, ..found }
 }

@@ -7,8 +7,8 @@ use crds::{Account, charge_micros};
 use kube::ResourceExt;
 use policy::{Amount, Claim, Usage};
 
-use crate::accounting::charged_claim;
-use crate::accounts::Submitting;
+use crate::accounting::{Charged, charged_claim};
+use crate::accounts::{Payer, Submitting};
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
@@ -47,6 +47,12 @@ impl StoredUsage {
         self.at <= now.saturating_add(AHEAD_MAX)
     }
 
+    /// The usage at a time, if nothing is held after the stored time.
+    #[must_use]
+    pub fn at(self, time: i64) -> Amount {
+        Usage::stored(self.usage, self.at, self.held).with_half_life(self.half_life.max(1)).at(time)
+    }
+
     /// The usage now, with the claims of the account that are known; from then on with this half-life.
     #[must_use]
     pub fn taken_over(self, claims: &[Claim], now: i64, half_life: i64) -> Usage {
@@ -66,6 +72,8 @@ pub struct AccountUsage {
     pub claims: BTreeMap<String, Claim>,
     /// The time that its status stores.
     pub stored_at: Option<i64>,
+    /// For whom it is created, if it is not there: who had a claim that was charged to it.
+    pub payer: Option<Payer>,
 }
 
 /// What all accounts hold and have used.
@@ -95,12 +103,15 @@ pub fn account_usage(objects: &Objects, now: i64) -> AllUsage {
     let mut all = AllUsage { time, ..AllUsage::default() };
     let mut claims: BTreeMap<String, BTreeMap<String, Claim>> =
         stored.keys().map(|name| (name.clone(), BTreeMap::new())).collect();
+    let mut payers: BTreeMap<String, Payer> = BTreeMap::new();
     for (key, found) in objects.matches.iter() {
         let uid = found.uid().unwrap_or_default();
-        let Some((account, claim)) = charged_claim(found, objects, &submitting, terms) else { continue };
+        let Some(charged) = charged_claim(found, objects, &submitting, terms) else { continue };
+        let Charged { account, payer, claim } = charged;
         if found.decision().is_terminal() && claim.to.is_none() {
             all.ending.insert(key.clone());
         }
+        payers.entry(account.clone()).or_insert(payer);
         claims.entry(account).or_default().insert(uid, claim);
     }
     for (name, mut own) in claims {
@@ -111,7 +122,8 @@ pub fn account_usage(objects: &Objects, now: i64) -> AllUsage {
         let usage = before.map_or_else(fresh, |stored| stored.taken_over(&list, time, terms.half_life));
         all.ended.extend(own.iter().filter(|(_, claim)| claim.to.is_some()).map(|(uid, _)| uid.clone()));
         own.retain(|_, claim| claim.to.is_none());
-        all.accounts.insert(name, AccountUsage { usage, claims: own, stored_at: before.map(|stored| stored.at) });
+        let (stored_at, payer) = (before.map(|stored| stored.at), payers.remove(&name));
+        all.accounts.insert(name, AccountUsage { usage, claims: own, stored_at, payer });
     }
     all
 }

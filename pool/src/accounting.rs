@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use crds::ad::PolicyTerms;
 use crds::{Decision, Match, Member, charge_micros};
-use matchmaker::{AdId, AdKey, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, own_value};
+use matchmaker::{
+    AdId, AdKey, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, own_context,
+    own_value,
+};
 use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree, charge};
 
-use crate::accounts::{AccountList, Submitting};
+use crate::accounts::{AccountList, Payer, Submitting};
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 use crate::snapshot::AssumedGang;
@@ -38,7 +41,7 @@ impl PolicyBuilder {
             self.counted.clear();
             self.terms = Some(Arc::clone(&terms));
         }
-        let offers = self.offers(objects, snapshot, &terms);
+        let (offers, counting) = self.offers(objects, snapshot, &terms);
         let submitting = Submitting::of(objects, &terms);
         let mut holdings = Holdings::of(AccountList::of(objects, &terms), snapshot, &offers);
         for found in objects.matches.values().filter(|found| is_held(found, objects)) {
@@ -69,18 +72,28 @@ impl PolicyBuilder {
         let weights = terms.weights.clone();
         let (tree, seats) = holdings.finish(usage);
         let total = total(snapshot, &offers, &terms, &tree);
-        Some(Policy { tree, total, account_of, offers, weights, seats })
+        Some(Policy { tree, total, account_of, offers, weights, seats, counting })
     }
 
-    /// What offers cost, and what counts them; those of which there is nothing to say are left out.
-    fn offers(&mut self, objects: &Objects, snapshot: &Snapshot, terms: &PolicyTerms) -> Counted {
-        let mut all = Counted::new();
+    /// What offers cost, and what counts them; those of which there is nothing to say are left out. And the fuel that was used for it beyond
+    /// what is usual, by the namespace of the offers.
+    fn offers(
+        &mut self,
+        objects: &Objects,
+        snapshot: &Snapshot,
+        terms: &PolicyTerms,
+    ) -> (Counted, BTreeMap<String, u64>) {
+        let (mut all, mut counting) = (Counted::new(), BTreeMap::<String, u64>::new());
         for (id, ad) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some()) {
             let known = self.counted.get(&ad.key).filter(|(ports, _)| Arc::ptr_eq(ports, &ad.ports));
             let counted = match known {
                 Some((_, counted)) => Arc::clone(counted),
                 None => {
-                    let counted = Arc::new(counted_offer(objects, ad, terms));
+                    let (counted, fuel) = counted_offer(objects, ad, terms);
+                    let counted = Arc::new(counted);
+                    if fuel > 0 {
+                        *counting.entry(ad.key.namespace.clone()).or_default() += fuel;
+                    }
                     self.counted.insert(ad.key.clone(), (Arc::clone(&ad.ports), Arc::clone(&counted)));
                     counted
                 }
@@ -92,20 +105,28 @@ impl PolicyBuilder {
         if self.counted.len() > snapshot.len().saturating_mul(2) {
             self.counted.retain(|key, _| snapshot.find(key).is_some());
         }
-        all
+        (all, counting)
     }
 }
 
-/// What an offer costs, and what counts it. A counter's constraint sees the offer's own ad, and no clock.
-fn counted_offer(objects: &Objects, ad: &PoolAd, terms: &PolicyTerms) -> CountedOffer {
+/// The fuel that a counter's constraint usually takes: it compares a few attributes.
+const USUAL_FUEL: u64 = COUNTER_FUEL / 4;
+
+/// What an offer costs, and what counts it. A counter's constraint sees the offer's own ad, and no clock. And the fuel that constraints took
+/// beyond what is usual.
+fn counted_offer(objects: &Objects, ad: &PoolAd, terms: &PolicyTerms) -> (CountedOffer, u64) {
     let prepared = objects.offer_at(&ad.key).and_then(|offer| offer.ad.as_ref().ok());
     let charge_weight = prepared.and_then(|prepared| prepared.charge_weight.clone());
-    let config = Config::product();
-    let is_true = |value: Option<classad::Value>| matches!(value, Some(classad::Value::Boolean(true)));
-    let counts = |counter: &&crds::ad::CounterTerms| is_true(own_value(ad, &counter.constraint, None, &config, 0));
-    let counters = terms.counters.iter().filter(counts);
-    let counters = counters.map(|counter| (Counter::from(counter.name.as_str()), counter.resource.clone()));
-    CountedOffer { charge_weight, counters: counters.collect() }
+    let context = own_context(COUNTER_FUEL, &Config::product(), 0);
+    let (mut counters, mut unusual) = (Vec::new(), 0);
+    for counter in &terms.counters {
+        let (value, fuel) = own_value(ad, &counter.constraint, None, &context);
+        unusual += fuel.saturating_sub(USUAL_FUEL);
+        if matches!(value, Some(classad::Value::Boolean(true))) {
+            counters.push((Counter::from(counter.name.as_str()), counter.resource.clone()));
+        }
+    }
+    (CountedOffer { charge_weight, counters }, unusual)
 }
 
 /// How much of each counter of a resource there is: what all accounts hold of it, and what is free of open offers. What counts
@@ -222,13 +243,24 @@ fn has_entry(found: &Match, objects: &Objects) -> bool {
     found.spec.members.iter().skip(1).any(holds)
 }
 
-/// What is to be known of a claim for accounting: its account, and from when to when it is charged; none if it was never committed.
+/// A claim that is charged.
+#[derive(Clone, Debug)]
+pub struct Charged {
+    /// The name of its account.
+    pub account: String,
+    /// For whom the account is created, if it is not there.
+    pub payer: Payer,
+    /// What it costs, and from when to when.
+    pub claim: Claim,
+}
+
+/// What is to be known of a claim for accounting; none if it was never committed.
 pub fn charged_claim(
     found: &Match,
     objects: &Objects,
     submitting: &Submitting<'_>,
     terms: &PolicyTerms,
-) -> Option<(String, Claim)> {
+) -> Option<Charged> {
     let status = found.status.as_ref()?;
     let seconds = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
         time.as_ref().map(|time| time.0.as_second())
@@ -242,6 +274,7 @@ pub fn charged_claim(
         share: member.share.clone(),
     };
     let members = found.spec.members.iter().skip(1).map(member).collect();
-    let (account, _) = submitting.of_match(found, objects);
-    Some((account, Claim { from, to, members }))
+    let (account, submitter) = submitting.of_match(found, objects);
+    let payer = Payer { submitter, namespace: found.metadata.namespace.clone().unwrap_or_default() };
+    Some(Charged { account, payer, claim: Claim { from, to, members } })
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use crds::ad::{PolicyTerms, Rejected};
 use crds::conditions::reasons;
-use crds::{Account, Job, PoolPolicy, Submitter, Submitters, account_name};
+use crds::{Account, AccountSpec, Job, PoolPolicy, Submitter, Submitters, account_name};
 use kube::ResourceExt;
 use policy::{Amount, Amounts, CHARGE, Counter, GANGS, Misplaced, Quota, Tree};
 
+use crate::account_index::AccountIndex;
 use crate::key::ObjectKey;
 use crate::objects::Objects;
 
@@ -39,53 +40,60 @@ impl KnownPolicy {
     }
 }
 
+/// How many accounts of users the controller creates for the jobs of one namespace. Jobs of further users are charged to the namespace.
+pub(crate) const MADE_FOR_ONE_MAX: usize = 1000;
+
+/// How the API server names service accounts. Who may create Pods or ServiceAccounts in a namespace has as many of them as it likes.
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
 /// Who is charged for whose jobs.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Submitting<'o> {
     mode: Submitters,
     accounts: &'o BTreeMap<String, Arc<Account>>,
-    /// The account of each submitter.
-    names: BTreeMap<&'o Submitter, &'o str>,
-    /// Accounts that charge nobody, as an older one has their submitter.
-    duplicates: BTreeMap<&'o str, &'o str>,
+    index: &'o AccountIndex,
+}
+
+/// For whom an account is created: a submitter, and the namespace of its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payer {
+    /// The submitter.
+    pub submitter: Submitter,
+    /// The namespace of the job.
+    pub namespace: String,
 }
 
 impl<'o> Submitting<'o> {
     /// Of the accounts that are known, in a pool with these terms.
     #[must_use]
     pub fn of(objects: &'o Objects, terms: &PolicyTerms) -> Submitting<'o> {
-        let mut by_age: Vec<&Arc<Account>> = objects.accounts.values().collect();
-        by_age.sort_by_key(|account| (account.metadata.creation_timestamp.clone(), account.metadata.uid.clone()));
-        let (mut names, mut duplicates) = (BTreeMap::new(), BTreeMap::new());
-        for account in by_age {
-            let (Some(submitter), Some(name)) = (&account.spec.submitter, account.metadata.name.as_deref()) else {
-                continue;
-            };
-            match names.get(submitter) {
-                Some(first) => drop(duplicates.insert(name, *first)),
-                None => drop(names.insert(submitter, name)),
-            }
-        }
-        Submitting { mode: terms.submitters, accounts: &objects.accounts, names, duplicates }
+        Submitting { mode: terms.submitters, accounts: &objects.accounts, index: &objects.account_index }
     }
 
-    /// The submitter of a job: its namespace, its owner, or both. A job without an owner is charged to its namespace.
+    /// The submitter of a job: its namespace, its owner, or both. Charged to its namespace are a job without an owner, those of service
+    /// accounts without an account that the administrator has created, and those of users for whom no further account is created.
     #[must_use]
     pub fn submitter(&self, namespace: &str, owner: Option<&str>) -> Submitter {
-        let namespace = Some(namespace.to_owned());
-        let owner = owner.map(str::to_owned);
-        match (self.mode, owner) {
-            (Submitters::Namespace, _) | (_, None) => Submitter { namespace, owner: None },
-            (Submitters::Owner, owner) => Submitter { namespace: None, owner },
-            (Submitters::NamespaceAndOwner, owner) => Submitter { namespace, owner },
-        }
+        let of_namespace = Submitter { namespace: Some(namespace.to_owned()), owner: None };
+        let Some(owner) = owner else { return of_namespace };
+        let of_user = Submitter { namespace: None, owner: Some(owner.to_owned()) };
+        let of_user = match self.mode {
+            Submitters::Namespace => return of_namespace,
+            Submitters::Owner => of_user,
+            Submitters::NamespaceAndOwner => Submitter { owner: of_user.owner, ..of_namespace.clone() },
+        };
+        let counts = match self.index.of(&of_user) {
+            Some((_, is_made)) => !(is_made && owner.starts_with(SERVICE_ACCOUNT)),
+            None => !owner.starts_with(SERVICE_ACCOUNT) && self.index.users_of(namespace) < MADE_FOR_ONE_MAX,
+        };
+        if counts { of_user } else { of_namespace }
     }
 
     /// The account of a submitter. If there is none, it is the one that will be created.
     #[must_use]
     pub fn account(&self, submitter: &Submitter) -> String {
         let made = || account_name(submitter.namespace.as_deref(), submitter.owner.as_deref());
-        self.names.get(submitter).map_or_else(made, |name| (*name).to_owned())
+        self.index.of(submitter).map_or_else(made, |(name, _)| name.to_owned())
     }
 
     /// The account above one that is created for a submitter: that of the namespace, if it is for one of its users.
@@ -104,6 +112,24 @@ impl<'o> Submitting<'o> {
         let submitter = self.submitter(namespace, job.and_then(|held| held.object.spec.ad.owner.as_deref()));
         let stated = found.spec.account.as_ref().filter(|account| self.accounts.contains_key(*account));
         (stated.cloned().unwrap_or_else(|| self.account(&submitter)), submitter)
+    }
+
+    /// Whether an account is as the controller would create it for its submitter.
+    #[must_use]
+    pub fn is_as_made(&self, account: &Account) -> bool {
+        let Some(submitter) = &account.spec.submitter else { return false };
+        let spec = AccountSpec {
+            submitter: Some(submitter.clone()),
+            parent: self.parent(submitter).map(|above| self.account(&above)),
+            ..AccountSpec::default()
+        };
+        account.made_for().is_some() && account.spec == spec
+    }
+
+    /// Whether an account has others below it.
+    #[must_use]
+    pub fn has_below(&self, name: &str) -> bool {
+        self.index.has_below(name)
     }
 
     /// The submitter of a job, and its account.
@@ -198,7 +224,8 @@ pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<Stri
     let tree = AccountList::of(objects, terms).into_tree();
     let problem = |(name, account): (&String, &Arc<Account>)| {
         let parent = account.spec.parent.as_deref().unwrap_or("");
-        let found = match (submitting.duplicates.get(name.as_str()), tree.misplaced(name)) {
+        let first = account.spec.submitter.as_ref().and_then(|submitter| submitting.index.of(submitter));
+        let found = match (first.map(|(first, _)| first).filter(|first| first != name), tree.misplaced(name)) {
             (Some(first), _) => {
                 let what = format!("spec.submitter: account {first} has the same one and is older, so this account charges nobody; delete one of them");
                 Some((reasons::DUPLICATE_SUBMITTER, what))

@@ -13,6 +13,7 @@ mod key;
 mod trimmed;
 
 // What counts of each object, and the cache of all of them.
+mod account_index;
 mod accounts;
 mod ads;
 mod agents;
@@ -49,8 +50,8 @@ mod recorded_gang;
 mod requester_attributes;
 
 pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
-pub use accounting::{PolicyBuilder, charged_claim, recorded_charges};
-pub use accounts::{AccountList, KnownPolicy, Submitting, account_problems};
+pub use accounting::{Charged, PolicyBuilder, charged_claim, recorded_charges};
+pub use accounts::{AccountList, KnownPolicy, Payer, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;

@@ -7,6 +7,7 @@ use crds::{Account, AdKind, Job, License, Machine, MachineClass, Match, Member, 
 use kube::ResourceExt;
 use matchmaker::AdKey;
 
+use crate::account_index::AccountIndex;
 use crate::accounts::KnownPolicy;
 use crate::ads::Advertises;
 use crate::agents::AgentLiveness;
@@ -40,6 +41,7 @@ pub struct Objects {
     pub classes: BTreeMap<String, Arc<MachineClass>>,
     /// The accounts, by name.
     pub accounts: BTreeMap<String, Arc<Account>>,
+    pub(crate) account_index: AccountIndex,
     /// The PoolPolicy, and what counts of it.
     pub pool_policy: Option<KnownPolicy>,
     /// What is known of the agents of offers, by kind and key of the offer. An agent that is not in it is not known yet.
@@ -126,7 +128,13 @@ impl Objects {
         {
             return false;
         }
-        self.policy_changed |= known.is_none_or(|known| known.spec != account.spec || known.uid() != account.uid());
+        self.policy_changed |= known.is_none_or(|known| {
+            known.spec != account.spec || known.uid() != account.uid() || known.made_for() != account.made_for()
+        });
+        if let Some(before) = self.accounts.remove(&account.name_any()) {
+            self.account_index.remove(&before);
+        }
+        self.account_index.add(&account);
         self.accounts_changed.insert(account.name_any());
         self.accounts.insert(account.name_any(), Arc::new(account));
         true
@@ -134,7 +142,10 @@ impl Objects {
 
     /// Removes an Account.
     pub fn remove_account(&mut self, name: &str) {
-        self.policy_changed |= self.accounts.remove(name).is_some();
+        if let Some(account) = self.accounts.remove(name) {
+            self.account_index.remove(&account);
+            self.policy_changed = true;
+        }
         self.accounts_changed.insert(name.to_owned());
     }
 

@@ -8,7 +8,8 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::ResourceExt;
-use matchmaker::{Config, Gang, Seats, Snapshot, read_by_root, summary};
+use matchmaker::{Config, Gang, Prices, Seats, Snapshot, read_by_root, summary};
+use policy::Amount;
 use serde_json::Value as Json;
 
 use crate::key::ObjectKey;
@@ -37,6 +38,8 @@ const MEMORY: usize = 256 * 1024;
 
 /// The Match of a gang; `None` if a member was deleted since the snapshot was made.
 ///
+/// `charges`: what its members cost, as the cycle has found it; without them it is computed, if there are accounts.
+///
 /// Its name is made of the job's uid and the number of the attempt, so that the same attempt cannot be written twice.
 pub fn record(
     objects: &Objects,
@@ -44,6 +47,7 @@ pub fn record(
     gang: &Gang,
     config: &Config,
     provenance: &Provenance,
+    charges: Option<&[Amount]>,
 ) -> Option<Match> {
     let root = snapshot.ad(gang.root()?)?;
     let job = &objects.jobs.get(&ObjectKey::new(&root.key.namespace, &root.key.name))?.object;
@@ -55,7 +59,7 @@ pub fn record(
     let members: Option<Vec<Member>> =
         members.map(|(place, values)| Some(Member { values, ..member(objects, snapshot, gang, place)? })).collect();
     let mut members = members?;
-    let account = charge(snapshot, gang, config, provenance, &mut members);
+    let account = charge((snapshot, gang), config, provenance, charges, &mut members);
     let mut summary = summary(snapshot, gang);
     summary.truncate(summary.floor_char_boundary(SUMMARY_MAX));
     let spec = MatchSpec {
@@ -87,19 +91,22 @@ pub fn record(
 
 /// Writes what each member costs, if there are accounts. The account.
 fn charge(
-    snapshot: &Snapshot,
-    gang: &Gang,
+    (snapshot, gang): (&Snapshot, &Gang),
     config: &Config,
     provenance: &Provenance,
+    charges: Option<&[Amount]>,
     members: &mut [Member],
 ) -> Option<String> {
     let policy = snapshot.policy.as_ref()?;
     let account = policy.account_of.get(&gang.root()?)?;
-    let time = provenance.time.as_second();
-    // As the cycle has found it: nothing that the value depends on is another here.
-    let config = Config { seed: u64::try_from(provenance.seed).unwrap_or(0), ..config.clone() };
-    let charge = policy.charge_of((snapshot, gang), account, &mut Seats::default(), (&config, time));
-    for (member, micros) in members.iter_mut().zip(charge.members).skip(1) {
+    let computed = || {
+        // As the cycle has found it: nothing that the value depends on is another here.
+        let config = Config { seed: u64::try_from(provenance.seed).unwrap_or(0), ..config.clone() };
+        let mut prices = Prices::of(&config, provenance.time.as_second());
+        policy.charge_of((snapshot, gang), account, &mut Seats::default(), &mut prices).members
+    };
+    let charges = charges.map_or_else(computed, <[Amount]>::to_vec);
+    for (member, micros) in members.iter_mut().zip(charges).skip(1) {
         member.charge = Some(charge_text(micros));
     }
     Some(account.to_string())

@@ -32,7 +32,7 @@ mod tests {
         let snapshot = snapshot(objects, &CycleInputs::default());
         let mut gangs = negotiate(&snapshot, &Config::product(), 0).gangs;
         let gang = gangs.remove(0);
-        let found = record(objects, &snapshot, &gang, &Config::product(), &provenance()).unwrap();
+        let found = record(objects, &snapshot, &gang, &Config::product(), &provenance(), None).unwrap();
         (snapshot, gang, found)
     }
 
@@ -121,7 +121,7 @@ mod tests {
         let (snapshot, gang, first) = matched(&objects);
         assert_eq!(matched(&objects).2, first);
         objects.put_match(first.clone());
-        let second = record(&objects, &snapshot, &gang, &Config::product(), &provenance()).unwrap();
+        let second = record(&objects, &snapshot, &gang, &Config::product(), &provenance(), None).unwrap();
         assert_eq!(second.spec.attempt, 2);
         assert_ne!(second.metadata.name, first.metadata.name);
     }
@@ -134,12 +134,12 @@ mod tests {
             let mut fewer = objects.clone();
             fewer.machines.remove(&ObjectKey::new("n", name));
             assert!(gang_of(&found, &fewer).is_none());
-            assert!(record(&fewer, &snapshot, &gang, &Config::product(), &provenance()).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &Config::product(), &provenance(), None).is_none());
             let mut namesake = placed(machine(name), "n");
             namesake.metadata.uid = Some("another".to_owned());
             fewer.machines.put(namesake);
             assert!(gang_of(&found, &fewer).is_none());
-            assert!(record(&fewer, &snapshot, &gang, &Config::product(), &provenance()).is_none());
+            assert!(record(&fewer, &snapshot, &gang, &Config::product(), &provenance(), None).is_none());
         }
     }
 

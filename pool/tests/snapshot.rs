@@ -221,7 +221,7 @@ mod tests {
         let pool = snapshot(&objects, &CycleInputs::default());
         let cycle = negotiate(&pool, &Config::product(), 0);
         let provenance = Provenance { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
-        let mut found = record(&objects, &pool, &cycle.gangs[0], &Config::product(), &provenance).unwrap();
+        let mut found = record(&objects, &pool, &cycle.gangs[0], &Config::product(), &provenance, None).unwrap();
         found.metadata.uid = Some("u".to_owned());
         objects.jobs.put(job("next", &[]));
         for (decision, lost) in [(Decision::Pending, 0), (Decision::Committed, 1), (Decision::Released, 0)] {

@@ -1,11 +1,13 @@
 //! What accounts hold and have used, folded from the claims that are known. Pure: it is told the time.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube::ResourceExt;
 use policy::{Amount, Claim, Usage, charge};
 use pool::{
-    AccountUsage, AllUsage, Changes, ObjectKey, Objects, StoredUsage, Submitting, account_usage, charged_claim,
+    AccountUsage, AllUsage, Changes, Charged, ObjectKey, Objects, Payer, StoredUsage, Submitting, account_usage,
+    charged_claim,
 };
 
 /// The accounts of this term.
@@ -24,6 +26,9 @@ pub(crate) struct Ledger {
     half_life: i64,
     /// The newest stored time: the time of accounts does not go back behind it.
     newest: i64,
+    /// How many Matches were looked at.
+    #[cfg(test)]
+    pub(crate) looked_at: usize,
 }
 
 impl Ledger {
@@ -46,24 +51,33 @@ impl Ledger {
             }
         }
         let mut touched = changes.accounts.clone();
+        let stored = OnceCell::new();
         for name in &changes.accounts {
-            self.note_account(name, objects, now);
+            self.note_account(name, objects, now, || stored.get_or_init(|| account_usage(objects, now)));
+        }
+        let submitting = Submitting::of(objects, &known.terms);
+        for key in &self.concerned(changes) {
+            self.note_match(key, (objects, &submitting), now, &mut touched);
         }
         if changes.policy {
             touched.extend(objects.accounts.keys().cloned());
-            self.uids
-                .keys()
-                .cloned()
-                .collect::<Vec<_>>()
-                .iter()
-                .for_each(|key| self.note_match(key, objects, now, &mut touched));
-        }
-        let offers_changed = changes.offers().next().is_some();
-        let ending = if offers_changed { std::mem::take(&mut self.ending) } else { BTreeSet::new() };
-        for key in changes.matches.iter().chain(&ending) {
-            self.note_match(key, objects, now, &mut touched);
+            self.tallies.retain(|name, tally| {
+                objects.accounts.contains_key(name) || !tally.claims.is_empty() || tally.usage.at(now) > 0
+            });
         }
         touched
+    }
+
+    /// The Matches that may be charged otherwise than before, each once.
+    fn concerned(&mut self, changes: &Changes) -> BTreeSet<ObjectKey> {
+        let mut keys = changes.matches.clone();
+        if changes.policy {
+            keys.extend(self.uids.keys().cloned());
+        }
+        if changes.offers().next().is_some() {
+            keys.append(&mut self.ending);
+        }
+        keys
     }
 
     /// The usage of all accounts at a time, in micros.
@@ -115,14 +129,18 @@ impl Ledger {
             half_life,
             newest,
             tallies: accounts,
+            #[cfg(test)]
+            looked_at: self.looked_at,
         };
     }
 
     /// An Account was seen, or is gone.
-    fn note_account(&mut self, name: &str, objects: &Objects, now: i64) {
+    fn note_account<'u>(&mut self, name: &str, objects: &Objects, now: i64, all_stored: impl FnOnce() -> &'u AllUsage) {
         let Some(account) = objects.accounts.get(name) else {
             // What it has used is forgotten. What it holds is charged to the next account of its submitter.
-            if let Some(tally) = self.tallies.get_mut(name) {
+            if self.tallies.get(name).is_some_and(|tally| tally.claims.is_empty()) {
+                self.tallies.remove(name);
+            } else if let Some(tally) = self.tallies.get_mut(name) {
                 tally.usage = Usage::stored(0, now, tally.usage.held()).with_half_life(self.half_life);
                 tally.stored_at = None;
             }
@@ -133,9 +151,10 @@ impl Ledger {
             return;
         }
         // Another leader has written it, or a write of this one has come to nothing: what is stored counts, and the Matches.
-        let AllUsage { mut accounts, time, .. } = account_usage(objects, now);
+        let AllUsage { accounts, time, .. } = all_stored();
+        let time = *time;
         self.newest = self.newest.max(if time > now { time } else { 0 });
-        if let Some(known) = accounts.remove(name) {
+        if let Some(known) = accounts.get(name) {
             let tally = self.tallies.entry(name.to_owned()).or_default();
             (tally.usage, tally.stored_at) = (known.usage, known.stored_at);
             tally.usage.hold(time, charge(tally.claims.values()));
@@ -143,7 +162,17 @@ impl Ledger {
     }
 
     /// A Match was seen, or is gone.
-    fn note_match(&mut self, key: &ObjectKey, objects: &Objects, now: i64, touched: &mut BTreeSet<String>) {
+    fn note_match(
+        &mut self,
+        key: &ObjectKey,
+        (objects, submitting): (&Objects, &Submitting<'_>),
+        now: i64,
+        touched: &mut BTreeSet<String>,
+    ) {
+        #[cfg(test)]
+        {
+            self.looked_at += 1;
+        }
         let found = objects.matches.get(key);
         let uid = found.and_then(|found| found.uid());
         if self.uids.get(key) != uid.as_ref()
@@ -154,8 +183,8 @@ impl Ledger {
         }
         let (Some(found), Some(uid), Some(known)) = (found, uid, &objects.pool_policy) else { return };
         self.uids.insert(key.clone(), uid.clone());
-        let submitting = Submitting::of(objects, &known.terms);
-        let Some((account, claim)) = charged_claim(found, objects, &submitting, &known.terms) else { return };
+        let Some(charged) = charged_claim(found, objects, submitting, &known.terms) else { return };
+        let Charged { account, payer, claim } = charged;
         if found.decision().is_terminal() && claim.to.is_none() {
             self.ending.insert(key.clone());
         }
@@ -166,7 +195,7 @@ impl Ledger {
         if !is_same {
             // It was charged to another account, or to none.
             let since = if self.end(&uid, now, touched) { now } else { claim.from };
-            self.begin(&account, &uid, Claim { to: None, ..claim }, since);
+            self.begin((&account, payer), &uid, Claim { to: None, ..claim }, since);
             touched.insert(account);
         }
         if let Some(to) = to {
@@ -175,11 +204,12 @@ impl Ledger {
         }
     }
 
-    fn begin(&mut self, account: &str, uid: &str, claim: Claim, since: i64) {
+    fn begin(&mut self, (account, payer): (&str, Payer), uid: &str, claim: Claim, since: i64) {
         let half_life = self.half_life;
         let fresh =
             || AccountUsage { usage: Usage::stored(0, since, 0).with_half_life(half_life), ..AccountUsage::default() };
         let tally = self.tallies.entry(account.to_owned()).or_insert_with(fresh);
+        tally.payer = Some(payer);
         tally.claims.insert(uid.to_owned(), claim);
         tally.usage.hold(since, charge(tally.claims.values()));
         self.account_of.insert(uid.to_owned(), account.to_owned());

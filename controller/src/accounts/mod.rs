@@ -6,7 +6,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::ad::Rejected;
@@ -14,12 +14,13 @@ use crds::{Account, PoolPolicy};
 use futures::StreamExt;
 use matchmaker::{Policy, Snapshot};
 use pool::{
-    AssumedGang, Changes, ObjectKey, Objects, PolicyBuilder, StoredUsage, Submitting, account_problems, charged_claim,
+    AssumedGang, Changes, Charged, ObjectKey, Objects, PolicyBuilder, StoredUsage, Submitting, account_problems,
+    charged_claim,
 };
 use tokio::task::JoinHandle;
 
 use crate::accounts::ledger::Ledger;
-use crate::accounts::plan::{AccountChange, Pace, change_of, policy_status};
+use crate::accounts::plan::{AccountChange, Pace, change_of, is_negligible_at, policy_status};
 use crate::context::Context;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
@@ -68,14 +69,20 @@ impl Accounting {
         if changes.policy {
             self.problems = account_problems(objects, &known.terms);
         }
+        let asked = self.asked();
         for name in touched {
-            self.judge(name, objects, (now, now_ms));
+            let is_asked = asked.contains(&name);
+            self.judge(name, objects, is_asked, (now, now_ms));
         }
     }
 
-    /// Whether an account is to be written.
-    fn judge(&mut self, name: String, objects: &Objects, (now, now_ms): (i64, u64)) {
-        let asked = self.unpruned.values().any(|(_, account, _)| *account == name);
+    /// The accounts that are to be stored so that Matches can be deleted.
+    fn asked(&self) -> BTreeSet<String> {
+        self.unpruned.values().map(|(_, account, _)| account.clone()).collect()
+    }
+
+    /// Whether an account is to be written. `asked`: a Match waits for that.
+    fn judge(&mut self, name: String, objects: &Objects, asked: bool, (now, now_ms): (i64, u64)) {
         match change_of(&name, objects, &self.ledger, self.problems.get(&name), asked, now) {
             Some(_) => drop(self.due.entry(name).or_insert(now_ms)),
             None => drop(self.due.remove(&name)),
@@ -112,9 +119,9 @@ impl Accounting {
             let found = objects.matches.get(&key);
             let charged = found.and_then(|found| charged_claim(found, objects, submitting.as_ref()?, &known.terms));
             match charged {
-                Some((account, _)) if !self.unpruned.contains_key(&key) => {
+                Some(Charged { account, .. }) if !self.unpruned.contains_key(&key) => {
                     self.unpruned.insert(key, (uid, account.clone(), now));
-                    self.judge(account, objects, (now, now_ms));
+                    self.judge(account, objects, true, (now, now_ms));
                 }
                 Some(_) => {}
                 None => free.push((key, uid)),
@@ -123,7 +130,7 @@ impl Accounting {
         let ledger = &self.ledger;
         let is_stored = |account: &String, since: i64| match objects.accounts.get(account) {
             Some(object) => StoredUsage::of(object).is_some_and(|stored| stored.at > since),
-            None => !ledger.tallies().contains_key(account),
+            None => ledger.tallies().get(account).is_none_or(is_negligible_at(now)),
         };
         self.unpruned.retain(|key, (uid, account, since)| {
             let waits = !is_stored(account, *since);
@@ -159,6 +166,7 @@ impl Accounting {
         let mut names: Vec<(u64, String)> = self.due.iter().map(|(name, since)| (*since, name.clone())).collect();
         names.sort();
         let (mut changes, mut next_ms) = (Vec::new(), None);
+        let all_asked = self.asked();
         for (_, name) in names {
             let may_ms =
                 self.written_ms.get(&name).map_or(0, |at| at.saturating_add(APART_MS)).max(self.pace.next_ms());
@@ -166,7 +174,7 @@ impl Accounting {
                 next_ms = Some(next_ms.map_or(may_ms, |next: u64| next.min(may_ms)));
                 continue;
             }
-            let asked = self.unpruned.values().any(|(_, account, _)| *account == name);
+            let asked = all_asked.contains(&name);
             let change = change_of(&name, objects, &self.ledger, self.problems.get(&name), asked, now);
             let Some(change) = change else {
                 self.due.remove(&name);
@@ -235,6 +243,18 @@ async fn write(context: &Context, change: AccountChange) -> Option<String> {
                 }
             }
             None
+        }
+        AccountChange::Delete(account) => {
+            let deleted = context.cluster.delete_as_seen(&*account).await;
+            lost(
+                context,
+                deleted.map(|()| {
+                    context.cache.update_if_new(|all| {
+                        all.delete_account(&account);
+                        true
+                    });
+                }),
+            )
         }
         AccountChange::Store { name, ops, .. } => {
             let (key, patch) = (ObjectKey::new("", &name), ObjectPatch::Json(ops.build()));

@@ -1,22 +1,27 @@
 //! What is to be written of an account, and how often. Pure.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crds::ad::Rejected;
 use crds::conditions::{self, Finding, Holds, reasons, types};
 use crds::{
-    Account, AccountSpec, AccountStatus, LABEL_MADE_BY, MADE_BY_CONTROLLER, PoolPolicyStatus, Submitter, charge_text,
+    Account, AccountSpec, AccountStatus, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER, PoolPolicyStatus,
+    Submitter, charge_text,
 };
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use pool::{KnownPolicy, Objects, StoredUsage, Submitting};
+use policy::LEAST_CHARGE;
+use pool::{AccountUsage, KnownPolicy, Objects, Payer, StoredUsage, Submitting};
 
 use crate::accounts::ledger::Ledger;
 use crate::write::patch::Ops;
 
 /// The largest charge that a status can have, in micros.
 const MICROS_MAX: i128 = 9_999_999_999_999_999_999;
+
+/// For how long an account is unused before it is deleted.
+const UNUSED_SECONDS: i64 = 86_400;
 
 /// One write.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ pub(crate) enum AccountChange {
     Create(Vec<Account>),
     /// Its status is not what it should be; `at` is its new time, if that is another.
     Store { name: String, at: Option<i64>, ops: Ops },
+    /// It is not needed any more; it is deleted if it is still as it was seen.
+    Delete(Arc<Account>),
 }
 
 /// What is to be written of an account now; nothing if it is stored as it is. `asked`: its usage is to be stored in any case.
@@ -40,11 +47,14 @@ pub(crate) fn change_of(
     let tally = ledger.tallies().get(name);
     let Some(account) = objects.accounts.get(name) else {
         let tally = tally?;
-        if tally.usage.held() == 0 && tally.usage.at(now) == 0 {
+        if is_negligible_at(now)(tally) {
             return None;
         }
-        return made(name, objects).map(AccountChange::Create);
+        return made(name, tally.payer.as_ref()?, objects).map(AccountChange::Create);
     };
+    if !asked && is_unused(account, tally, objects, now) {
+        return Some(AccountChange::Delete(Arc::clone(account)));
+    }
     let from = account.status.clone().unwrap_or_default();
     let mut to = AccountStatus { observed_generation: account.metadata.generation, ..from.clone() };
     let (holds, reason, message) = match problem {
@@ -73,9 +83,14 @@ pub(crate) fn change_of(
 }
 
 /// The account of this name as it is created for the submitter of some claim, with the one above it if that is missing.
-fn made(name: &str, objects: &Objects) -> Option<Vec<Account>> {
+fn made(name: &str, payer: &Payer, objects: &Objects) -> Option<Vec<Account>> {
     let terms = &objects.pool_policy.as_ref()?.terms;
     let submitting = Submitting::of(objects, terms);
+    let Payer { submitter, namespace } = payer;
+    let is_charged = submitting.submitter(namespace, submitter.owner.as_deref()) == *submitter;
+    if !is_charged || submitting.account(submitter) != name {
+        return None;
+    }
     let of = |submitter: &Submitter| {
         let above = submitting.parent(submitter);
         let spec = AccountSpec {
@@ -84,14 +99,35 @@ fn made(name: &str, objects: &Objects) -> Option<Vec<Account>> {
             ..AccountSpec::default()
         };
         let mut account = Account::new(&submitting.account(submitter), spec);
-        account.metadata.labels = Some(BTreeMap::from([(LABEL_MADE_BY.to_owned(), MADE_BY_CONTROLLER.to_owned())]));
+        let labels = [(LABEL_MADE_BY, MADE_BY_CONTROLLER), (LABEL_MADE_FOR, namespace.as_str())];
+        account.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
         (account, above)
     };
-    let mut submitters = objects.matches.values().map(|found| submitting.of_match(found, objects));
-    let submitter = submitters.find_map(|(account, submitter)| (account == name).then_some(submitter))?;
-    let (account, above) = of(&submitter);
+    let (account, above) = of(submitter);
     let above = above.map(|above| of(&above).0).filter(|above| !objects.accounts.contains_key(&above.name_any()));
     Some(above.into_iter().chain([account]).collect())
+}
+
+/// Whether an account is deleted: the controller has created it, nobody has changed it, no other is below it, and for a day it has held
+/// nothing and its usage was less than any gang costs. Without it, jobs are served as with it, and it is created again when it is needed.
+fn is_unused(account: &Account, tally: Option<&AccountUsage>, objects: &Objects, now: i64) -> bool {
+    let Some(known) = &objects.pool_policy else { return false };
+    let submitting = Submitting::of(objects, &known.terms);
+    let since = now.saturating_sub(UNUSED_SECONDS);
+    let was_unused = match StoredUsage::of(account) {
+        Some(stored) => stored.held == 0 && stored.at <= since && stored.at(since) < LEAST_CHARGE,
+        None => account.metadata.creation_timestamp.as_ref().is_some_and(|created| created.0.as_second() <= since),
+    };
+    was_unused
+        && tally.is_none_or(is_negligible_at(now))
+        && account.metadata.deletion_timestamp.is_none()
+        && submitting.is_as_made(account)
+        && !submitting.has_below(&account.name_any())
+}
+
+/// Whether an account holds nothing, and its usage is less than any gang costs.
+pub(crate) fn is_negligible_at(now: i64) -> impl Fn(&AccountUsage) -> bool {
+    move |tally| tally.claims.is_empty() && tally.usage.held() == 0 && tally.usage.at(now) < LEAST_CHARGE
 }
 
 /// What is to be said of the PoolPolicy; nothing, if it is said already.

@@ -1,12 +1,12 @@
 //! The fold in memory against what a new leader reconstructs, and how fast accounts are written.
 
-use crds::{Account, Match, PoolPolicy};
+use crds::{Account, LABEL_MADE_BY, LABEL_MADE_FOR, Match, PoolPolicy};
 use pool::{Objects, account_usage};
 use sampling::Random;
 use serde_json::{Value, json};
 
 use super::ledger::Ledger;
-use super::plan::Pace;
+use super::plan::{AccountChange, Pace, change_of};
 
 const BEGIN: i64 = 1_795_269_600;
 
@@ -114,4 +114,86 @@ fn accounts_are_written_in_a_burst_and_then_two_a_second() {
         }
     }
     assert!((38..=41).contains(&written), "{written}");
+}
+
+/// An account of a tenant that the controller has created.
+fn made(tenant: &str, stored: (&str, i64, &str)) -> Account {
+    let (usage, at, charge) = stored;
+    object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Account",
+        "metadata": {"name": format!("ns-{tenant}"), "uid": format!("uid-{tenant}"), "resourceVersion": "1",
+            "creationTimestamp": time(at), "labels": {LABEL_MADE_BY: "accountant", LABEL_MADE_FOR: tenant}},
+        "spec": {"submitter": {"namespace": tenant}},
+        "status": {"usage": usage, "usageTime": time(at), "charge": charge, "halfLifeSeconds": 3600}}))
+}
+
+#[test]
+fn each_match_is_looked_at_once_however_many_accounts_there_are() {
+    const COUNT: u64 = 1000;
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    for number in 0..COUNT {
+        let tenant = format!("t{number}");
+        objects.apply_account(made(&tenant, ("0.000000", 0, "1.000000")));
+        objects.put_match(claim(number, &tenant, 1, (0, None)));
+    }
+    ledger.note(&objects.take_changes(), &objects, BEGIN);
+    ledger.looked_at = 0;
+    let touched = ledger.note(&objects.everything(), &objects, BEGIN);
+    assert_eq!((touched.len(), ledger.looked_at), (1000, 1000));
+    // An account that is deleted is created again, for whose claims it is, without looking for them.
+    objects.remove_account("ns-t7");
+    ledger.note(&objects.take_changes(), &objects, BEGIN);
+    ledger.looked_at = 0;
+    let change = change_of("ns-t7", &objects, &ledger, None, false, BEGIN);
+    assert!(matches!(change, Some(AccountChange::Create(made)) if made.len() == 1));
+    assert_eq!(ledger.looked_at, 0);
+}
+
+#[test]
+fn an_account_is_deleted_that_was_unused_for_a_day_and_is_as_it_was_made() {
+    const DAY: i64 = 86_400;
+    let deleted = |account: Account, held: bool, asked: bool| {
+        let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+        let name = account.metadata.name.clone().unwrap();
+        objects.apply_account(account);
+        if held {
+            objects.put_match(claim(1, "a", 1, (0, None)));
+        }
+        ledger.note(&objects.everything(), &objects, BEGIN + DAY);
+        let change = change_of(&name, &objects, &ledger, None, asked, BEGIN + DAY);
+        matches!(change, Some(AccountChange::Delete(account)) if account.metadata.uid.as_deref() == Some("uid-a"))
+    };
+    let unused = || made("a", ("0.000999", 0, "0.000000"));
+    assert!(deleted(unused(), false, false));
+    assert!(!deleted(unused(), true, false), "it holds something");
+    assert!(!deleted(unused(), false, true), "a Match waits until it is stored");
+    assert!(!deleted(made("a", ("0.000999", 1, "0.000000")), false, false), "not for a day yet");
+    assert!(!deleted(made("a", ("0.001000", 0, "0.000000")), false, false), "it has used something a day ago");
+    assert!(deleted(made("a", ("900.000000", -20 * 3600, "0.000000")), false, false), "twenty half-lives before that");
+    assert!(!deleted(made("a", ("0.000000", 0, "1.000000")), false, false), "it is to be stored first");
+    let mut edited = unused();
+    edited.spec.weight = 2000;
+    assert!(!deleted(edited, false, false), "somebody has edited it");
+    let mut own = unused();
+    own.metadata.labels = None;
+    assert!(!deleted(own, false, false), "somebody else has created it");
+    let mut never_stored = unused();
+    never_stored.status = None;
+    assert!(deleted(never_stored, false, false), "nothing was ever charged to it");
+}
+
+#[test]
+fn an_account_with_others_below_it_stays() {
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    objects.apply_account(made("a", ("0.000000", 0, "0.000000")));
+    let mut below = made("b", ("0.000000", 0, "1.000000"));
+    below.spec.parent = Some("ns-a".to_owned());
+    objects.apply_account(below);
+    let mut is_deleted = |objects: &Objects| {
+        ledger.note(&objects.everything(), objects, BEGIN + 90_000);
+        let change = change_of("ns-a", objects, &ledger, None, false, BEGIN + 90_000);
+        matches!(change, Some(AccountChange::Delete(_)))
+    };
+    assert!(!is_deleted(&objects));
+    objects.remove_account("ns-b");
+    assert!(is_deleted(&objects));
 }

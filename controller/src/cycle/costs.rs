@@ -75,6 +75,9 @@ impl Negotiator {
         }
         for ad in cycle.gave_up.iter().filter_map(|root| pool.ad(*root)) {
             let found = findings.remove(&ad.uid);
+            let by_quota = found.as_ref().filter(|found| found.reason == reasons::QUOTA_EXCEEDED);
+            let quota =
+                by_quota.map_or_else(String::new, |found| format!("; its best gang exceeds a quota: {}", found.why));
             let expensive = found.filter(|found| found.reason == reasons::EXPRESSION_TOO_EXPENSIVE);
             let cause = if expensive.is_some() { Cause::Expression } else { Cause::Search };
             let generation = generation(&ad.uid, objects).unwrap_or(0);
@@ -85,7 +88,7 @@ impl Negotiator {
             let why = match &expensive {
                 Some(found) => found.why.clone(),
                 None => format!(
-                    "the search for a gang was cut short: it exceeds the share of namespace `{namespace}` in the {most} steps of a cycle; tried again at {then}"
+                    "the search for a gang was cut short: it exceeds the share of namespace `{namespace}` in the {most} steps of a cycle; tried again at {then}{quota}"
                 ),
             };
             job_backoff.reword(&ad.uid, why);

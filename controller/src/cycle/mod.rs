@@ -17,7 +17,8 @@ use std::time::Duration;
 
 use crds::Match;
 use gangindex::Engine;
-use matchmaker::{Gang, Snapshot};
+use matchmaker::{AdId, Gang, Snapshot};
+use policy::Amount;
 use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state, record};
 use tokio::time::Instant;
 
@@ -116,6 +117,8 @@ struct Upkeep {
 struct Backlog {
     pool: Snapshot,
     gangs: VecDeque<Gang>,
+    /// What their members cost, by root.
+    charges: BTreeMap<AdId, Vec<Amount>>,
     provenance: Provenance,
     /// When they were found: then they are as good as the snapshot that they were found in, for a while.
     found_ms: u64,
@@ -408,12 +411,13 @@ impl Negotiator {
     /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
     /// job is being told that it waits: what its claim says comes after that.
     fn hand_on(&mut self, objects: &Objects) {
-        let Some(Backlog { pool, mut gangs, provenance, found_ms }) = self.last.backlog.take() else { return };
+        let Some(Backlog { pool, mut gangs, charges, provenance, found_ms }) = self.last.backlog.take() else { return };
         let mut later = VecDeque::new();
         while self.claims.in_flight.undecided() < self.config.cycle.claims_max
             && let Some(gang) = gangs.pop_front()
         {
-            let recorded = record(objects, &pool, &gang, &self.claims.engine, &provenance);
+            let charges = gang.root().and_then(|root| charges.get(&root)).map(Vec::as_slice);
+            let recorded = record(objects, &pool, &gang, &self.claims.engine, &provenance, charges);
             let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
             let (taken, view) = (assumed_gang(&found), View::of(found));
             if self.claims.in_flight.is_told(&view.root.uid) {
@@ -424,7 +428,7 @@ impl Negotiator {
         }
         later.append(&mut gangs);
         if !later.is_empty() {
-            self.last.backlog = Some(Backlog { pool, gangs: later, provenance, found_ms });
+            self.last.backlog = Some(Backlog { pool, gangs: later, charges, provenance, found_ms });
         }
     }
 

@@ -97,7 +97,8 @@ impl Negotiator {
             // Who is not told why is searched for again.
             self.search.snapshots.learn(&pool, &cycle, |uid| findings.contains_key(uid));
         }
-        self.last.backlog = Some(Backlog { pool, gangs: cycle.gangs.into(), provenance, found_ms });
+        self.last.backlog =
+            Some(Backlog { pool, gangs: cycle.gangs.into(), charges: cycle.charges, provenance, found_ms });
         self.hand_on(&objects);
         self.continue_reasons(reasons, found_ms);
         again || !cycle.skipped.is_empty()

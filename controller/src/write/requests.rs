@@ -180,6 +180,18 @@ impl Cluster {
         Answer::of(api.delete(&key.name, &only(uid)).await).map(|_| ())
     }
 
+    /// Deletes an object if nothing of it has changed since it was seen.
+    pub(crate) async fn delete_as_seen<K>(&self, object: &K) -> Answer<()>
+    where
+        K: ReadTrimmed<Scope: Scope>,
+    {
+        let ObjectKey { namespace, name } = ObjectKey::of(object);
+        let preconditions =
+            Preconditions { uid: object.meta().uid.clone(), resource_version: object.meta().resource_version.clone() };
+        let params = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+        Answer::of(self.api::<Trimmed<K>>(&namespace).delete(&name, &params).await).map(|_| ())
+    }
+
     /// Takes in all objects of a kind as they are now, not as a cache has them, one after the other.
     pub(crate) async fn each<K>(&self, take: impl FnMut(K)) -> Answer<()>
     where

@@ -118,6 +118,30 @@ fn a3_a_new_leader_goes_on_with_what_was_used() {
     stage.until("its Match is gone", |stage| stage.ours("matches").is_empty()).unwrap();
 }
 
+/// Beside an account that the administrator has created, which stays.
+#[test]
+fn an_account_that_made_itself_goes_when_it_is_unused() {
+    let mut stage = Stage::new(None, Twist::None);
+    offers(&mut stage);
+    policy(&mut stage, &json!({}));
+    stage.start(&[]);
+    let mut made = cluster_object("Account", "ns-gone", &json!({"submitter": {"namespace": "gone"}}));
+    made["metadata"]["labels"] = json!({"gangmatch.dev/made-by": "accountant", "gangmatch.dev/made-for": "gone"});
+    stage.post(ACCOUNTS, &made);
+    stage.post(ACCOUNTS, &cluster_object("Account", "ns-own", &json!({"submitter": {"namespace": "own"}})));
+    let is_there = |stage: &Stage, name: &str| stage.list(ACCOUNTS).iter().any(|all| all["metadata"]["name"] == name);
+    stage.pass(80_000);
+    assert!(is_there(&stage, "ns-gone"), "it is new");
+    let status = json!({"status": {"usage": "0.000000", "charge": "0.000000", "usageTime": "2020-01-01T00:00:00Z", "halfLifeSeconds": 86400}});
+    for name in ["ns-gone", "ns-own"] {
+        let answer = stage.ask(&Method::PATCH, &format!("{ACCOUNTS}/{name}/status"), &status);
+        assert!(answer.code < 300, "{}", answer.body);
+    }
+    stage.until("it is deleted", |stage| !is_there(stage, "ns-gone")).unwrap();
+    stage.pass(80_000);
+    assert!(is_there(&stage, "ns-own"));
+}
+
 /// A quota that is reached is said with its name, and whoever is below it goes on.
 #[test]
 fn a_job_beyond_its_quota_is_told_which() {

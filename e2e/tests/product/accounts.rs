@@ -128,5 +128,20 @@ pub(crate) fn a_gang_is_charged(stage: &'static Stage) {
     here.until("its account to be stored", || {
         (text(&account(stage, &name), "/status/charge") == "2.000000").then_some(())
     });
+    an_unused_account_is_deleted(stage, &here);
     stage.cluster.kubectl_text(&["delete", "gmp", "pool"], None).unwrap();
+}
+
+/// An account as the controller creates it, which was unused for a day.
+fn an_unused_account_is_deleted(stage: &Stage, here: &Namespace) {
+    let mut unused = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Account", "metadata": {"name": "ns-unused"},
+        "spec": {"submitter": {"namespace": "unused"}}});
+    unused["metadata"]["labels"] = json!({"gangmatch.dev/made-by": "accountant", "gangmatch.dev/made-for": "unused"});
+    stage.cluster.kubectl_text(&["create", "-f", "-"], Some(&unused.to_string())).unwrap();
+    let stored = json!({"status": {"usage": "0.000000", "charge": "0.000000", "usageTime": "2020-01-01T00:00:00Z",
+        "halfLifeSeconds": 86400}})
+    .to_string();
+    let patch = ["patch", "gma", "ns-unused", "--subresource=status", "--type=merge", "-p", stored.as_str()];
+    stage.cluster.kubectl_text(&patch, None).unwrap();
+    here.until("the unused account to be deleted", || account(stage, "ns-unused").is_null().then_some(()));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use crds::{Match, charge_micros};
 use jiff::Timestamp;
-use matchmaker::{Config, Policy, PoolAd, Snapshot};
+use matchmaker::{Config, Policy, PoolAd, Prices, Snapshot};
 use policy::{Amount, CHARGE, GANGS, Quotas};
 use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, snapshot};
 
@@ -122,9 +122,9 @@ impl Accounted {
 
     /// What all open offers together cost, in micros.
     pub(crate) fn pool_charge(&self, now: Timestamp) -> Amount {
-        let (config, now) = (Config::product(), now.as_second());
+        let mut prices = Prices::of(&Config::product(), now.as_second());
         let open = self.snapshot.ads().filter(|(_, ad)| ad.offer().is_some_and(|offer| offer.open));
-        open.map(|(id, _)| self.policy.charge_of_all(&self.snapshot, id, (&config, now))).sum()
+        open.map(|(id, _)| self.policy.charge_of_all(&self.snapshot, id, &mut prices)).sum()
     }
 }
 

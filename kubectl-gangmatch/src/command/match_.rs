@@ -218,7 +218,7 @@ fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow:
     };
     let matches = gangs
         .iter()
-        .filter_map(|gang| record(printed.objects, printed.pool, gang, &config, &provenance))
+        .filter_map(|gang| record(printed.objects, printed.pool, gang, &config, &provenance, None))
         .collect::<Vec<Match>>();
     match output {
         Output::Table => print_table(&mut Screen(out), printed, &matches)?,

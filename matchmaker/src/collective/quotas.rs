@@ -1,53 +1,22 @@
 //! The quotas of accounts in a window: what is left below them, as resources that gangs take, and whether gangs keep them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use policy::{Amount, Counter, Node, Quotas};
+use policy::{Counter, Node, Quotas};
 
-use crate::capacity::{Ask, Res};
-use crate::charges::{GangCharge, Policy, Seats};
+use crate::charges::{Policy, Prices, Seats};
 use crate::gang::Gang;
-use crate::model::{AdId, Config, PoolAd, Snapshot};
+use crate::model::{AdId, Config, Snapshot};
 
 /// What the accounts of a window may still take.
 pub(crate) struct Caps<'s> {
     snapshot: &'s Snapshot,
     policy: &'s Policy,
     quotas: Quotas<'s>,
-    prices: Prices<'s>,
+    prices: Prices,
     /// The number of the resource of each quota.
     numbers: BTreeMap<(Node, Counter), usize>,
-}
-
-/// What claims cost. It is worked out once for equal claims on one offer: gangs of a window have thousands of them.
-pub(crate) struct Prices<'s> {
-    config: &'s Config,
-    now: i64,
-    known: HashMap<(AdId, Res), Amount>,
-}
-
-impl<'s> Prices<'s> {
-    /// None is known yet.
-    pub(crate) fn new(config: &'s Config, now: i64) -> Prices<'s> {
-        Prices { config, now, known: HashMap::new() }
-    }
-
-    /// What a gang costs and counts.
-    pub(crate) fn of(
-        &mut self,
-        policy: &Policy,
-        (snapshot, gang): (&Snapshot, &Gang),
-        account: &Arc<str>,
-        seats: &mut Seats,
-    ) -> GangCharge {
-        let Prices { config, now, known } = self;
-        let mut price = |id: AdId, ad: &PoolAd, ask: &Ask| {
-            let price = || policy.charge_of_claim(id, ad, ask, (config, *now));
-            *known.entry((id, ask.allocation.clone())).or_insert_with(price)
-        };
-        policy.charge_by((snapshot, gang), account, seats, &mut price)
-    }
 }
 
 impl<'s> Caps<'s> {
@@ -55,7 +24,7 @@ impl<'s> Caps<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot, config: &'s Config, now: i64) -> Option<Caps<'s>> {
         let policy = snapshot.policy.as_deref()?;
         let quotas = Quotas::new(&policy.tree, &policy.total);
-        Some(Caps { snapshot, policy, quotas, prices: Prices::new(config, now), numbers: BTreeMap::new() })
+        Some(Caps { snapshot, policy, quotas, prices: Prices::of(config, now), numbers: BTreeMap::new() })
     }
 
     /// What a gang takes of what its account may take, by the numbers of resources. `free` has what is left of all resources. A seat that
@@ -64,7 +33,7 @@ impl<'s> Caps<'s> {
         let Caps { snapshot, policy, quotas, prices, numbers } = self;
         let Some(account) = policy.account_of.get(&root) else { return Vec::new() };
         let Some(own_roots) = policy.tree.own_roots(account) else { return Vec::new() };
-        let charge = prices.of(policy, (snapshot, gang), account, &mut seats_for(gang, &policy.seats));
+        let charge = policy.charge_of((snapshot, gang), account, &mut seats_for(gang, &policy.seats), prices);
         let mut all = Vec::new();
         for (counter, amount) in charge.takes.iter().filter(|(_, amount)| **amount > 0) {
             for (node, left) in quotas.caps(own_roots, counter) {
@@ -89,13 +58,13 @@ fn seats_for(gang: &Gang, held: &Seats) -> Seats {
 pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], config: &Config, now: i64) -> bool {
     let Some(policy) = snapshot.policy.as_deref() else { return true };
     let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
-    let mut prices = Prices::new(config, now);
+    let mut prices = Prices::of(config, now);
     gangs.iter().all(|gang| {
         let account = gang.root().and_then(|root| policy.account_of.get(&root));
         let Some((account, own_roots)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
             return false;
         };
-        let takes = prices.of(policy, (snapshot, gang), account, &mut seats).takes;
+        let takes = policy.charge_of((snapshot, gang), account, &mut seats, &mut prices).takes;
         let is_allowed = quotas.allows(own_roots, &takes);
         quotas.take(own_roots, &takes);
         is_allowed
@@ -107,10 +76,10 @@ pub(crate) fn charged(snapshot: &Snapshot, gangs: &[Gang], config: &Config, now:
     let policy = snapshot.policy.as_deref()?;
     let mut after = policy.clone();
     let mut accounts = policy.tree.accounts().to_vec();
-    let mut prices = Prices::new(config, now);
+    let mut prices = Prices::of(config, now);
     for gang in gangs {
         let Some(account) = gang.root().and_then(|root| policy.account_of.get(&root)) else { continue };
-        let takes = prices.of(policy, (snapshot, gang), account, &mut after.seats).takes;
+        let takes = policy.charge_of((snapshot, gang), account, &mut after.seats, &mut prices).takes;
         let Some(own) = accounts.iter_mut().find(|own| own.name == **account) else { continue };
         for (counter, amount) in takes {
             *own.held.entry(counter).or_default() += amount;

@@ -7,8 +7,8 @@ pub(crate) mod tests {
 
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
-        AdKey, Collective, Config, Consent, CountedOffer, Offer, Plain, Policy, PoolAd, QuotaExceeded, Res, Role, Root,
-        Seats, Snapshot, Usage, Verdict, Weight, negotiate_together, plain, why,
+        AdId, AdKey, Collective, Config, Consent, CountedOffer, Offer, Plain, Policy, PoolAd, Prices, QuotaExceeded,
+        Res, Role, Root, Seats, Snapshot, Usage, Verdict, Weight, negotiate_together, plain, why,
     };
     use policy::{Account, Amounts, Quota, Quotas, Tree};
     use proptest::prelude::*;
@@ -89,6 +89,7 @@ pub(crate) mod tests {
                 offers: [(vcs, Arc::new(counted))].into(),
                 weights: [("slots".to_owned(), 1_000_000)].into(),
                 seats: Seats::default(),
+                counting: BTreeMap::new(),
             }));
             snapshot
         }
@@ -217,8 +218,20 @@ pub(crate) mod tests {
         policy.offers.insert(vcs, Arc::new(CountedOffer { charge_weight, counters: Vec::new() }));
         let gang = negotiate(&snapshot, &Config::product(), NOW).gangs.pop().unwrap();
         let account = Arc::from("a");
-        let charge = policy.charge_of((&snapshot, &gang), &account, &mut Seats::default(), (&Config::product(), NOW));
+        let charge = policy.charge_of(
+            (&snapshot, &gang),
+            &account,
+            &mut Seats::default(),
+            &mut Prices::of(&Config::product(), NOW),
+        );
         assert_eq!(charge.members, [0, 1_000_000, 4_500_000]);
+        let mut prices = Prices::of(&Config::product(), NOW);
+        for evaluated in [vec![vcs], vec![], vec![]] {
+            let again = policy.charge_of((&snapshot, &gang), &account, &mut Seats::default(), &mut prices);
+            assert_eq!(again.members, charge.members);
+            let used: Vec<AdId> = prices.take_used().into_iter().map(|(offer, _)| offer).collect();
+            assert_eq!(used, evaluated, "the price of an offer is computed once in a cycle");
+        }
         snapshot.policy = None;
         assert_eq!(
             negotiate(&snapshot, &Config::product(), NOW).gangs,
@@ -274,7 +287,8 @@ pub(crate) mod tests {
         };
         let total = [("seats".into(), offers.iter().filter_map(free).sum())].into();
         let weights = [("slots".to_owned(), 1_000_000), ("cpus".to_owned(), 500_000)].into();
-        let policy = Policy { tree, total, account_of, offers, weights, seats: Seats::default() };
+        let policy =
+            Policy { tree, total, account_of, offers, weights, seats: Seats::default(), counting: BTreeMap::new() };
         world.text = format!("{}\n{policy:?}", world.text);
         world.snapshot.policy = Some(Arc::new(policy));
         world
@@ -287,7 +301,8 @@ pub(crate) mod tests {
         for gang in gangs {
             let account = &policy.account_of[&gang.root().unwrap()];
             let own_roots = policy.tree.own_roots(account).unwrap();
-            let charge = policy.charge_of((&world.snapshot, gang), account, &mut seats, (&world.config, NOW));
+            let charge =
+                policy.charge_of((&world.snapshot, gang), account, &mut seats, &mut Prices::of(&world.config, NOW));
             within &= quotas.allows(own_roots, &charge.takes);
             quotas.take(own_roots, &charge.takes);
         }
@@ -330,7 +345,7 @@ pub(crate) mod tests {
                     gang.members.iter().any(|member| root.exclusions.contains(&left.ad(member.ad).unwrap().key))
                 };
                 for gang in plain::gangs(&left, root.ad, 50, &world.config, NOW).iter().filter(|gang| !excluded(gang)) {
-                    let charge = policy.charge_of((&left, gang), account, &mut seats.clone(), (&world.config, NOW));
+                    let charge = policy.charge_of((&left, gang), account, &mut seats.clone(), &mut Prices::of(&world.config, NOW));
                     prop_assert!(!quotas.allows(own_roots, &charge.takes), "{:?} {}", gang, world.text);
                     let told = matches!(unmatched.verdict, Verdict::QuotaExceeded(_));
                     prop_assert!(told, "{:?} {}", unmatched.verdict, world.text);

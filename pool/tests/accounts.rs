@@ -1,0 +1,122 @@
+//! Who is charged for a job, and what counts offers.
+
+#[cfg(test)]
+mod cluster;
+
+#[cfg(test)]
+mod tests {
+    use crds::{Account, Job, PoolPolicy};
+    use pool::{CycleInputs, Objects, PolicyBuilder, Submitting, snapshot};
+    use serde_json::{Value, json};
+
+    use super::cluster::{expr, job, license, machine, objects, port};
+
+    fn cluster_object<T: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> T {
+        let uid = format!("uid-{name}");
+        let object = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name, "uid": uid}, "spec": spec});
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn with_policy(mut objects: Objects, spec: &Value) -> Objects {
+        objects.apply_pool_policy(cluster_object::<PoolPolicy>("PoolPolicy", "pool", spec));
+        objects
+    }
+
+    /// An account that the controller has created for jobs of a namespace.
+    fn made(name: &str, submitter: &Value, namespace: &str) -> Account {
+        let mut account: Account = cluster_object("Account", name, &json!({"submitter": submitter}));
+        let labels = [(crds::LABEL_MADE_BY, crds::MADE_BY_CONTROLLER), (crds::LABEL_MADE_FOR, namespace)];
+        account.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+        account
+    }
+
+    fn owned(owner: &str) -> Job {
+        let mut owned = job("j", &[port("cpu", "cpu.Type == \"Machine\"")]);
+        owned.spec.ad.owner = Some(owner.to_owned());
+        owned
+    }
+
+    fn charged(objects: &Objects, owner: &str) -> String {
+        let terms = &objects.pool_policy.as_ref().unwrap().terms;
+        Submitting::of(objects, terms).of_job(&owned(owner)).0
+    }
+
+    #[test]
+    fn service_accounts_of_a_namespace_are_one_submitter() {
+        for (mode, of_alice) in [("Owner", "user-alice-"), ("NamespaceAndOwner", "ns-n.user-alice-")] {
+            let mut objects = with_policy(Objects::default(), &json!({"submitters": mode}));
+            for ghost in ["ghost0", "ghost1"] {
+                assert_eq!(charged(&objects, &format!("system:serviceaccount:n:{ghost}")), "ns-n", "{mode}");
+            }
+            assert_eq!(charged(&objects, "system:serviceaccount:elsewhere:robot"), "ns-n", "{mode}: it runs in n");
+            assert!(charged(&objects, "alice").starts_with(of_alice), "{mode}");
+            let robot = "system:serviceaccount:n:robot";
+            let namespace = (mode == "NamespaceAndOwner").then_some("n");
+            let submitter = json!({"namespace": namespace, "owner": robot});
+            objects.apply_account(made("made", &submitter, "n"));
+            assert_eq!(charged(&objects, robot), "ns-n", "{mode}: an account of its own does not come by itself");
+            objects.remove_account("made");
+            objects.apply_account(cluster_object("Account", "robots", &json!({"submitter": submitter})));
+            assert_eq!(charged(&objects, robot), "robots", "{mode}: but the administrator can create one");
+        }
+    }
+
+    #[test]
+    fn beyond_a_thousand_users_of_a_namespace_further_ones_are_charged_to_it() {
+        let mut objects = with_policy(Objects::default(), &json!({"submitters": "Owner"}));
+        for number in 0..1000 {
+            assert!(charged(&objects, "late").starts_with("user-late-"), "{number}");
+            let owner = format!("user{number}");
+            objects.apply_account(made(&format!("account{number}"), &json!({"owner": owner}), "n"));
+        }
+        assert_eq!(charged(&objects, "late"), "ns-n");
+        assert_eq!(charged(&objects, "user7"), "account7", "those that have accounts keep them");
+        objects.apply_account(cluster_object("Account", "own", &json!({"submitter": {"owner": "late"}})));
+        assert_eq!(charged(&objects, "late"), "own", "one that the administrator creates counts");
+        objects.remove_account("own");
+        objects.remove_account("account3");
+        assert!(charged(&objects, "late").starts_with("user-late-"), "one was deleted, so another can be created");
+    }
+
+    #[test]
+    fn the_oldest_account_of_a_submitter_is_charged_whatever_comes_and_goes() {
+        let mut objects = with_policy(Objects::default(), &json!({}));
+        let aged = |name: &str, hour: u32| {
+            let mut account: Account = cluster_object("Account", name, &json!({"submitter": {"namespace": "n"}}));
+            let time = format!("2026-11-21T{hour:02}:00:00Z");
+            account.metadata.creation_timestamp = serde_json::from_value(json!(time)).unwrap();
+            account
+        };
+        objects.apply_account(aged("second", 2));
+        objects.apply_account(aged("first", 1));
+        objects.apply_account(aged("third", 3));
+        assert_eq!(charged(&objects, "any"), "first");
+        let mut changed = aged("first", 1);
+        changed.spec.submitter = None;
+        objects.apply_account(changed);
+        assert_eq!(charged(&objects, "any"), "second");
+        objects.remove_account("second");
+        assert_eq!(charged(&objects, "any"), "third");
+        objects.remove_account("third");
+        assert_eq!(charged(&objects, "any"), "ns-n");
+    }
+
+    #[test]
+    fn what_counting_a_costly_offer_takes_is_known_by_its_namespace() {
+        let counters = json!([{"name": "sim", "constraint": "App == \"sim\""}]);
+        let with_app = |app: &str| {
+            let mut offer = license("l", 1, &[]);
+            offer.spec.ad.expressions = Some([("App".to_owned(), expr(app).unwrap())].into());
+            with_policy(objects(&[], &[machine("m")], &[offer]), &json!({"counters": counters}))
+        };
+        let counting = |builder: &mut PolicyBuilder, objects: &Objects| {
+            let snapshot = snapshot(objects, &CycleInputs::default());
+            builder.build(objects, &snapshot, &[], &Default::default()).unwrap().counting
+        };
+        let cheap = with_app("\"sim\"");
+        assert!(counting(&mut PolicyBuilder::default(), &cheap).is_empty());
+        let costly = with_app(&format!("member(-1, {{{}}}) ? \"a\" : \"sim\"", vec!["1 + 1"; 5000].join(",")));
+        let fuel = counting(&mut PolicyBuilder::default(), &costly)["n"];
+        assert!((500..2000).contains(&fuel), "it is evaluated no further than that: {fuel}");
+    }
+}
