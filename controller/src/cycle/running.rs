@@ -9,6 +9,7 @@ use matchmaker::{Cycle, Snapshot, Stop};
 use pool::Provenance;
 use tokio::task::{AbortHandle, JoinHandle};
 
+use crate::nominations::NominationsFound;
 use crate::status::Finding;
 
 /// What a cycle came to.
@@ -22,6 +23,8 @@ pub(super) struct Done {
     pub(super) sees_all: bool,
     /// The uids of jobs that were to be found a gang only to keep others from it.
     pub(super) returning: BTreeSet<String>,
+    pub(super) nominations: NominationsFound,
+    pub(super) preemption_engine: Engine,
     pub(super) took: Duration,
 }
 
