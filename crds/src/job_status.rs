@@ -63,7 +63,7 @@ pub struct JobStatus {
     pub waited_seconds: Option<i64>,
 
     /// The gang that is held for the job: the offers of gangs that are preempted for it. It is set or removed, never
-    /// replaced. Example: {kind: Preemption, mode: Share, time: 2026-11-21T14:00:00Z}
+    /// replaced. Example: {mode: Share, time: 2026-11-21T14:00:00Z}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nomination: Option<Nomination>,
 
@@ -210,13 +210,10 @@ pub struct UnmatchedPreemption {
     pub refused: Option<String>,
 }
 
-
 /// What is held for a job that waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Nomination {
-    /// Why it is held. Example: Preemption
-    pub kind: NominationKind,
     /// When it was decided, RFC 3339. Example: 2026-11-21T14:00:00Z
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub time: Time,
@@ -229,13 +226,6 @@ pub struct Nomination {
     /// The metadata.uid of each Match that is ended for it; at most 16. Example: [6f1c0c0e-8f0e-4b6e-9a53-0f2d3c4b5a69]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"), inner(length(max = 36)))]
     pub victims: Vec<String>,
-}
-
-/// Why something is held for a job that waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub enum NominationKind {
-    /// Gangs are preempted for it.
-    Preemption,
 }
 
 /// Counts of the candidates of one port.

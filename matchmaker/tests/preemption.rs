@@ -102,8 +102,7 @@ impl Pool {
             view.roots = vec![root(&pool, number, job)];
             let Some(gang) = find(&view, &Config::product(), NOW) else { continue };
             let mut seats = Seats::default();
-            let charge =
-                policy.charge_of((&pool, &gang), &job.account.into(), &mut seats, (&Config::product(), NOW));
+            let charge = policy.charge_of((&pool, &gang), &job.account.into(), &mut seats, (&Config::product(), NOW));
             for (counter, amount) in &charge.takes {
                 *accounts.entry(job.account).or_default().entry(counter.clone()).or_default() += amount;
             }
@@ -119,7 +118,8 @@ impl Pool {
             gangs.push(gang);
         }
         pool = pool.after(&gangs);
-        let named = |name: &str| Account { held: accounts.get(name).cloned().unwrap_or_default(), ..Account::named(name) };
+        let named =
+            |name: &str| Account { held: accounts.get(name).cloned().unwrap_or_default(), ..Account::named(name) };
         pool.policy = Some(Arc::new(Policy { tree: Tree::new(["a", "b", "c"].map(named)), ..policy }));
         let first = self.held.len();
         pool.roots = self.waiting.iter().enumerate().map(|(number, job)| root(&pool, first + number, job)).collect();
@@ -163,13 +163,22 @@ fn job(account: &'static str) -> Job {
 
 fn any_job() -> impl Strategy<Value = Job> {
     let account = prop::sample::select(vec!["a", "b", "c"]);
-    (account, 0..3i32, 0..3i64, any::<bool>())
-        .prop_map(|(account, priority, value, needs_seat)| Job { account, priority, value, needs_seat })
+    (account, 0..3i32, 0..3i64, any::<bool>()).prop_map(|(account, priority, value, needs_seat)| Job {
+        account,
+        priority,
+        value,
+        needs_seat,
+    })
 }
 
 fn any_pool() -> impl Strategy<Value = Pool> {
     let (held, waiting) = (prop::collection::vec(any_job(), 1..6), prop::collection::vec(any_job(), 1..5));
-    (1..5usize, 1..4i64, held, waiting).prop_map(|(machines, seats, held, waiting)| Pool { machines, seats, held, waiting })
+    (1..5usize, 1..4i64, held, waiting).prop_map(|(machines, seats, held, waiting)| Pool {
+        machines,
+        seats,
+        held,
+        waiting,
+    })
 }
 
 proptest! {
@@ -214,9 +223,8 @@ fn shares_are_met_and_no_further() {
 fn the_administrator_says_who_may_be_preempted_and_who_first() {
     let pool = Pool { machines: 3, seats: 1, held: vec![job("a"); 3], waiting: vec![job("b")] };
     let scene = pool.scene();
-    let of = |requirements: &str, rank: &str| {
-        victims(&scene.preempt(&terms(&[Mode::Share], 4, requirements, rank), 100).2)
-    };
+    let of =
+        |requirements: &str, rank: &str| victims(&scene.preempt(&terms(&[Mode::Share], 4, requirements, rank), 100).2);
     // The candidate is the first machine in any case, unless its gang may not be preempted.
     assert_eq!(of("TotalJobRuntime > 1000000", "0"), [Vec::<usize>::new()]);
     assert_eq!(of("RemoteUserResourcesInUse > SubmitterUserResourcesInUse && VictimMembers == 1", "0"), [vec![0]]);

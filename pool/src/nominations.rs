@@ -40,12 +40,17 @@ pub fn nominated(objects: &Objects) -> impl Iterator<Item = (&ObjectKey, &Cached
 
 /// What nominations take, as gangs that are being claimed. Those of jobs whose claims are under way are left out.
 pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<AssumedGang> {
+    let is_others = |held: &Cached<Job>| !under_way.contains(&held.object.uid().unwrap_or_default());
+    let mut of_others = nominated(objects).filter(|(_, held, _)| is_others(held)).peekable();
+    if of_others.peek().is_none() {
+        return Vec::new();
+    }
     let submitting = objects.pool_policy.as_ref().map(|known| Submitting::of(objects, &known.terms));
-    let of_others = nominated(objects).filter(|(_, held, _)| !under_way.contains(&held.object.uid().unwrap_or_default()));
     let assumed = |(key, held, nomination): (&ObjectKey, &Cached<Job>, &Nomination)| {
         let offers = nomination.gang.iter().skip(1);
         let asks = offers.clone().map(|member| {
-            let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
+            let key =
+                AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
             (key, Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
         });
         let charges = offers.clone().map(|member| member.charge.as_deref().and_then(charge_micros).unwrap_or(0));

@@ -78,7 +78,8 @@ fn a_lone_leader_ends_no_gang_in_vain() {
 #[test]
 fn each_rule_that_is_left_out_is_found() {
     for rule in Rule::ALL {
-        let found = Setting::all().into_iter().find_map(|setting| check(&Setting { without: Some(rule), ..setting }).err());
+        let found =
+            Setting::all().into_iter().find_map(|setting| check(&Setting { without: Some(rule), ..setting }).err());
         assert_eq!(found, Some(rule.breaks()), "{rule:?}");
     }
 }

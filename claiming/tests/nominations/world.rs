@@ -255,7 +255,9 @@ impl World {
             }));
         }
         let view = &leader.view;
-        let fits = view.victims.iter().all(|victim| *victim == VictimClaim::Committed) && view.legal && view.nominee == Nominee::Waits;
+        let fits = view.victims.iter().all(|victim| *victim == VictimClaim::Committed)
+            && view.legal
+            && view.nominee == Nominee::Waits;
         if fits && leader.wanted.is_none() && view.nomination.is_none() && self.decided < setting.nominations {
             all.push(self.with(|world| {
                 let own = &mut world.leaders[number];
@@ -355,7 +357,9 @@ impl World {
                         world.broken = Some(Rule::StoredFirst.breaks());
                     }
                 }
-                Write::Claim if server.nominee == Nominee::Waits && server.seats.iter().all(|seat| *seat == Holder::Nobody) => {
+                Write::Claim
+                    if server.nominee == Nominee::Waits && server.seats.iter().all(|seat| *seat == Holder::Nobody) =>
+                {
                     server.nominee = Nominee::Held;
                     server.seats.fill(Holder::Nominee);
                     if setting.has(Rule::TakenOut) {

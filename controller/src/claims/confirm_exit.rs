@@ -18,11 +18,7 @@ impl Step<'_> {
             Reason::Preempted => self.is_preempted().await,
             _ => true,
         };
-        if is_gone {
-            Ok(Event::ExitConfirmed(reason))
-        } else {
-            Err(self.failed("the server does not say so"))
-        }
+        if is_gone { Ok(Event::ExitConfirmed(reason)) } else { Err(self.failed("the server does not say so")) }
     }
 
     async fn is_job_gone(&self) -> bool {

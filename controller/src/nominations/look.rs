@@ -11,7 +11,9 @@ use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGang, Preempting, Preemptions, Snapshot, Verdict, is_still_right,
     preempt,
 };
-use pool::{NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, nominated, nominated_gang, preemption_input};
+use pool::{
+    NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, nominated, nominated_gang, preemption_input,
+};
 
 use super::{NominationId, Nominations, id_of, victim_claims, words};
 use crate::claims::Claims;
@@ -24,6 +26,8 @@ pub(crate) struct CycleNominations {
     /// The uids of jobs that nothing is preempted for now.
     spared: BTreeSet<String>,
     victims_max: usize,
+    /// Whether gangs may be preempted at all: not while a nomination is being written, as its victims are not known here yet.
+    may_preempt: bool,
 }
 
 /// A nomination when the cycle began.
@@ -87,13 +91,8 @@ impl CycleNominations {
         let others: Vec<HeldGang> = input.ending.iter().filter(|gang| !is_own(gang)).cloned().collect();
         let spared = BTreeSet::new();
         let victims = (0..own.len()).collect();
-        let preempting = Preempting {
-            terms: &input.terms,
-            held: &own,
-            ending: &others,
-            spared: &spared,
-            victims_max: own.len(),
-        };
+        let preempting =
+            Preempting { terms: &input.terms, held: &own, ending: &others, spared: &spared, victims_max: own.len() };
         is_still_right(pool, gang, &victims, &preempting, (settings, now))
     }
 
@@ -105,7 +104,8 @@ impl CycleNominations {
         engine: &mut Engine,
         (settings, now): (&EngineConfig, i64),
     ) {
-        let Some(input) = self.input.as_ref().filter(|input| !input.held.is_empty()) else { return };
+        let input = self.input.as_ref().filter(|input| self.may_preempt && !input.held.is_empty());
+        let Some(input) = input else { return };
         let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
         let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
         let waiting: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).collect();
@@ -140,7 +140,8 @@ impl Nominations {
         let now_ms = claims.context.now_ms();
         let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
         let Some(rules) = rules.filter(|_| pool.policy.is_some()) else {
-            return CycleNominations { stored: Vec::new(), input: None, spared: BTreeSet::new(), victims_max: 0 };
+            let (stored, spared) = (Vec::new(), BTreeSet::new());
+            return CycleNominations { stored, input: None, spared, victims_max: 0, may_preempt: false };
         };
         let stored = nominated(objects).map(|(key, held, nomination)| {
             let uid = held.object.uid().unwrap_or_default();
@@ -154,12 +155,13 @@ impl Nominations {
         });
         let stored: Vec<StoredNomination> = stored.collect();
         let mut spared: BTreeSet<String> = stored.iter().map(|stored| stored.uid.clone()).collect();
-        spared.extend(self.writing.lock().iter().cloned());
+        let may_preempt = self.writing.lock().is_empty();
+        self.judged.retain(|(uid, _), _| objects.jobs.by_uid(uid).is_some());
         self.pauses.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
         let paused = self.pauses.iter().filter(|(_, pause)| pause.lasts(now_ms));
         spared.extend(paused.map(|(uid, _)| uid.clone()));
         let victims_max = self.budget.left(rules.evictions_per_hour, now_ms);
-        CycleNominations { stored, input: preemption_input(objects, pool), spared, victims_max }
+        CycleNominations { stored, input: preemption_input(objects, pool), spared, victims_max, may_preempt }
     }
 
     /// Takes in what a cycle has found: what is over is taken out, and what is decided is stored. What jobs are told of it replaces what was found

@@ -117,9 +117,9 @@ impl Nominations {
         let id = id_of(&held.object.uid().unwrap_or_default(), nomination);
         let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
         let rules = rules.filter(|rules| !rules.is_dry_run);
-        let over_ms = rules.map(|rules| seconds_ms(rules.nomination_seconds)).and_then(|ms| {
-            self.first_seen.get(&id).map(|first| first.saturating_add(ms))
-        });
+        let over_ms = rules
+            .map(|rules| seconds_ms(rules.nomination_seconds))
+            .and_then(|ms| self.first_seen.get(&id).map(|first| first.saturating_add(ms)));
         let nominee = match job_state(held, objects) {
             JobState::Waits => Nominee::Waits,
             JobState::Held => Nominee::Held,

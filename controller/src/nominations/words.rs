@@ -24,12 +24,7 @@ const WORDS: [(PreemptionReason, &str, &str, &str); 4] = [
         "by reclaim",
         "another account takes back what is guaranteed to it",
     ),
-    (
-        PreemptionReason::Share,
-        reasons::PREEMPTED_BY_SHARE,
-        "by share",
-        "another account holds less for its weight",
-    ),
+    (PreemptionReason::Share, reasons::PREEMPTED_BY_SHARE, "by share", "another account holds less for its weight"),
     (
         PreemptionReason::Priority,
         reasons::PREEMPTED_BY_PRIORITY,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use claiming::NominationEnd;
-use crds::{Job, Member, Nomination, NominationKind};
+use crds::{Job, Member, Nomination};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
@@ -38,8 +38,7 @@ impl Nominations {
         let gang = found.spec.members.iter().map(|member| Member { values: Default::default(), ..member.clone() });
         // Times are stored in whole seconds.
         let time = jiff::Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
-        let nomination =
-            Nomination { kind: NominationKind::Preemption, time: Time(time), mode, gang: gang.collect(), victims };
+        let nomination = Nomination { time: Time(time), mode, gang: gang.collect(), victims };
         self.judged.insert(id_of(&uid, &nomination), true);
         self.budget.spend(nomination.victims.len());
         self.writing.lock().insert(uid.clone());

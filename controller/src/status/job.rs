@@ -117,12 +117,7 @@ pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, 
 }
 
 /// A gang is held for the job, and others are preempted for it.
-pub(crate) fn job_nominated(
-    held: &Cached<Job>,
-    nomination: &Nomination,
-    told: &Finding,
-    now: Timestamp,
-) -> JobStatus {
+pub(crate) fn job_nominated(held: &Cached<Job>, nomination: &Nomination, told: &Finding, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(&held.object, now);
     accepted(&mut draft, held);
     draft.status.nomination = Some(nomination.clone());
@@ -330,9 +325,7 @@ pub(crate) fn retells_at(status: &JobStatus, generation: Option<i64>, finding: &
         (true, true) => {
             let same_counts = |told: &crds::Unmatched| {
                 let counts = &finding.counts;
-                told.ports == counts.ports
-                    && told.conjuncts == counts.conjuncts
-                    && told.preemption == counts.preemption
+                told.ports == counts.ports && told.conjuncts == counts.conjuncts && told.preemption == counts.preemption
             };
             if told.is_some_and(same_counts) {
                 return None;
@@ -354,7 +347,9 @@ fn same_blame(one: &crds::Unmatched, other: &crds::Unmatched) -> bool {
     let same = |(one, other): (&crds::UnmatchedPort, &crds::UnmatchedPort)| {
         one.label == other.label && blame(one) == blame(other)
     };
-    one.preemption == other.preemption && one.ports.len() == other.ports.len() && one.ports.iter().zip(&other.ports).all(same)
+    one.preemption == other.preemption
+        && one.ports.len() == other.ports.len()
+        && one.ports.iter().zip(&other.ports).all(same)
 }
 
 /// Says whether the ad is accepted.

@@ -6,9 +6,7 @@ use classad::Expr;
 
 use super::{Rejected, message, text};
 use crate::conditions::reasons;
-use crate::{
-    ExprText, PoolPolicySpec, PreemptionMode, PreemptionPolicy, PreemptionReason, Submitters, charge_micros,
-};
+use crate::{ExprText, PoolPolicySpec, PreemptionMode, PreemptionPolicy, PreemptionReason, Submitters, charge_micros};
 
 /// A PoolPolicy that was accepted.
 #[derive(Clone, Debug, PartialEq)]

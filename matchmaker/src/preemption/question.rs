@@ -55,13 +55,12 @@ impl Question<'_> {
             if answer.is_ok() && found.last().is_some_and(|last| last.score.own > gang.score.own) {
                 break;
             }
-            let Some(contested) = gang.members.iter().find(|member| self.is_contested(member)) else {
-                // Nothing has to end for it but what ends anyway.
-                return Err(NotPreempted::Ending);
-            };
-            root.exclusions.extend(self.pool.ad(contested.ad).map(|ad| ad.key.clone()));
+            let contested = gang.members.iter().find(|member| self.is_contested(member)).map(|member| member.ad);
             found.push(gang);
             answer = self.choose(&preemptor, &gangs, &found);
+            // Without one, nothing has to end for it but what ends anyway.
+            let Some(contested) = contested.and_then(|ad| self.pool.ad(ad)) else { break };
+            root.exclusions.insert(contested.key.clone());
         }
         let (index, victims, mode) = answer.map_err(NotPreempted::Refused)?;
         let gang = found.into_iter().nth(index).ok_or(NotPreempted::Refused(Refusal::NoCandidate))?;
@@ -137,9 +136,8 @@ impl Question<'_> {
     fn free(&self, id: AdId) -> Option<(String, BTreeMap<String, Amount>)> {
         let (ad, offer) = self.pool.ad(id).and_then(|ad| Some((ad, ad.offer()?)))?;
         let usage = self.pool.usage(id, offer);
-        let left = |(name, all): (&String, &i64)| {
-            (name.clone(), Amount::from(all.saturating_sub(usage.used(name)).max(0)))
-        };
+        let left =
+            |(name, all): (&String, &i64)| (name.clone(), Amount::from(all.saturating_sub(usage.used(name)).max(0)));
         Some((ad.key.to_string(), offer.capacity.iter().map(left).collect()))
     }
 
