@@ -1,4 +1,5 @@
 //! Preemption in random pools: whatever is proposed, the whole gang then exists, and no victim could be spared.
+#![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

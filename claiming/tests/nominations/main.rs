@@ -1,6 +1,7 @@
 //! All interleavings of nominations in a small world: a job that waits, two gangs that hold its seats, another job that would take a seat, and two
 //! leaders, either of which may crash after each write, act on what it read before, or write late. What must hold holds in every state. Each rule of
 //! the protocol is left out once, and that is found.
+#![cfg(test)]
 
 mod world;
 
