@@ -35,6 +35,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario { name: "retirement", play: retirement },
     Scenario { name: "both-lead", play: both_lead },
     Scenario { name: "charged", play: crate::accounts::charged },
+    Scenario { name: "preempted", play: crate::preemption::preempted },
 ];
 
 /// Played with a write of the first controller kept back.
