@@ -62,7 +62,7 @@ pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
-    HeldGang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, Search, is_still_right, preempt,
+    FindGang, HeldGang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right, preempt,
 };
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};

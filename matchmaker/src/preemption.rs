@@ -15,7 +15,7 @@ use crate::account_queue::AccountQueue;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
 
-use self::question::Question;
+use self::question::PreemptionQuestion;
 pub use self::terms::PreemptionTerms;
 
 /// The most roots that are looked at in one cycle.
@@ -84,7 +84,7 @@ pub enum NotPreempted {
 pub type Preemptions = Vec<(AdId, Result<Proposal, NotPreempted>)>;
 
 /// Finds the best gang of the only root of a snapshot.
-pub type Search<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Option<Gang> + 'f;
+pub type FindGang<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Option<Gang> + 'f;
 
 /// Which gangs have to end for the roots that a cycle has left over and that wait for capacity, in the order in which roots are served. What is
 /// decided for one root counts for the next: its gang is taken, and its victims hold nothing any more.
@@ -93,7 +93,7 @@ pub fn preempt(
     waiting: &BTreeSet<AdId>,
     preempting: &Preempting<'_>,
     (config, now): (&Config, i64),
-    search: &mut Search<'_>,
+    search: &mut FindGang<'_>,
 ) -> Preemptions {
     let Some(policy) = snapshot.policy.clone() else { return Vec::new() };
     let mut left = snapshot.after(gangs);
@@ -115,7 +115,7 @@ pub fn preempt(
             break;
         }
         looked_at += 1;
-        let question = Question {
+        let question = PreemptionQuestion {
             pool: &pool,
             policy: &policy,
             preempting,
@@ -176,7 +176,8 @@ pub fn is_still_right(
     // What is nominated counts as held already.
     policy.tree.own_roots(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
     let (quotas, ended) = (&quotas, &ended);
-    let question = Question { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
+    let question =
+        PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
     question.is_answered_by(gang)
 }
 

@@ -87,7 +87,10 @@ fn without_preemption_who_waits_waits() {
     stage.pass(600_000);
     let high = status(&stage, "high");
     assert_eq!((stage.phase("low").as_str(), &high["unmatched"]["preemption"]), ("Claimed", &Value::Null));
-    assert_eq!(high["why"], "port `cpu`: 1 ad that would match is taken; port `license`: 1 ad that would match is taken");
+    assert_eq!(
+        high["why"],
+        "port `cpu`: 1 ad that would match is taken; port `license`: 1 ad that would match is taken"
+    );
 }
 
 #[test]

@@ -10,14 +10,14 @@ use crate::gang::{Gang, Member};
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
 use crate::verify::partner_ranks;
 
-use super::terms::Pair;
-use super::{HeldGang, NotPreempted, Preempting, Proposal, Search, claimed};
+use super::terms::PreemptionPair;
+use super::{FindGang, HeldGang, NotPreempted, Preempting, Proposal, claimed};
 
 /// The most gangs that are tried for one root.
 const CANDIDATES_MAX: usize = 16;
 
 /// What one root is decided on.
-pub(super) struct Question<'q> {
+pub(super) struct PreemptionQuestion<'q> {
     /// The pool, without what ends anyway.
     pub(super) pool: &'q Snapshot,
     pub(super) policy: &'q Policy,
@@ -35,9 +35,9 @@ pub(super) struct Question<'q> {
 /// By offer and resource, what is free.
 type Free = BTreeMap<String, BTreeMap<String, Amount>>;
 
-impl Question<'_> {
+impl PreemptionQuestion<'_> {
     /// The best gang of the root for which victims are found.
-    pub(super) fn ask(&self, search: &mut Search<'_>) -> Result<Proposal, NotPreempted> {
+    pub(super) fn ask(&self, search: &mut FindGang<'_>) -> Result<Proposal, NotPreempted> {
         let (preemptor, mut gangs) = (self.preemptor(), self.gangs());
         let list: Vec<ClaimedGang> = gangs.values().cloned().collect();
         let places: Vec<usize> = gangs.keys().copied().collect();
@@ -81,7 +81,7 @@ impl Question<'_> {
 
     /// The claimed gangs by their places, with what the administrator says of each and the root.
     fn gangs(&self) -> BTreeMap<usize, ClaimedGang> {
-        let pair = Pair {
+        let pair = PreemptionPair {
             pool: self.pool,
             policy: self.policy,
             quotas: self.quotas,

@@ -27,7 +27,7 @@ pub struct PreemptionTerms {
 }
 
 /// A root that waits, and its account.
-pub(super) struct Pair<'p> {
+pub(super) struct PreemptionPair<'p> {
     pub(super) pool: &'p Snapshot,
     pub(super) policy: &'p Policy,
     pub(super) quotas: &'p Quotas<'p>,
@@ -38,14 +38,14 @@ pub(super) struct Pair<'p> {
 
 impl PreemptionTerms {
     /// Whether the requirements are true of a root and a gang, and the rank of the gang.
-    pub(super) fn evaluate(&self, pair: &Pair<'_>, victim: &HeldGang) -> (bool, Amount) {
+    pub(super) fn evaluate(&self, pair: &PreemptionPair<'_>, victim: &HeldGang) -> (bool, Amount) {
         let requirements = pair.value(&self.requirements, victim).is_some_and(|value| value.is_true());
         let rank = pair.value(&self.rank, victim);
         (requirements, rank.as_ref().map_or(0, |value| FixedPoint::of(value).bits()))
     }
 }
 
-impl Pair<'_> {
+impl PreemptionPair<'_> {
     fn value(&self, expr: &Expr, victim: &HeldGang) -> Option<Value> {
         if let Some(literal) = expr.as_literal() {
             return Some(literal.clone());
