@@ -226,11 +226,12 @@ fn the_administrator_says_who_may_be_preempted_and_who_first() {
     let scene = pool.scene();
     let of =
         |requirements: &str, rank: &str| victims(&scene.preempt(&terms(&[Mode::Share], 4, requirements, rank), 100).2);
-    // The candidate is the first machine in any case, unless its gang may not be preempted.
+    assert_eq!(of("true", "0"), [vec![2]], "the least work is lost with the youngest");
+    assert_eq!(of("true", "TotalJobRuntime"), [vec![0]]);
     assert_eq!(of("TotalJobRuntime > 1000000", "0"), [Vec::<usize>::new()]);
-    assert_eq!(of("RemoteUserResourcesInUse > SubmitterUserResourcesInUse && VictimMembers == 1", "0"), [vec![0]]);
-    assert_eq!(of("RemoteGroup == \"a\" && SubmitterGroup == \"b\"", "0").len(), 1);
-    assert_eq!(of("TotalJobRuntime < 9999", "0"), [vec![2]], "only the youngest");
+    assert_eq!(of("RemoteUserResourcesInUse == 3.0 && SubmitterUserResourcesInUse == 0.0", "0"), [vec![2]]);
+    assert_eq!(of("RemoteGroup == \"a\" && SubmitterGroup == \"b\" && VictimMembers == 1", "0"), [vec![2]]);
+    assert_eq!(of("TotalJobRuntime > 9999", "0"), [vec![0]], "only the oldest");
     assert_eq!(of("NumPreemptions > 0", "0"), [Vec::<usize>::new()]);
 }
 
