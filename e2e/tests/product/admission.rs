@@ -105,6 +105,7 @@ fn rows(matched: &Value) -> Vec<Row> {
         create("create a Job with `spec.owner: mallory`", ad("Job", "new", &json!({"owner": "mallory"}))),
         patch("change `spec.owner` of a Job", "gmj/held", &json!({"spec": {"owner": "mallory"}})),
         patch("change `spec.priority` of a Job", "gmj/held", &json!({"spec": {"priority": 5}})),
+        patch("change `spec.gangRank` of a Job of another user", "gmj/held", &json!({"spec": {"gangRank": "1"}})),
         create("create a Job with `spec.workload.jobTemplate`", ad("Job", "new", &template)),
         create("create a Job with `spec.workload.workloadRef` to a Pod", ad("Job", "new", &by_reference)),
         row("delete a Job", "delete gmj/held", None),
@@ -273,6 +274,29 @@ fn every_cell_of_the_table_is_what_the_api_server_answers() {
         return;
     }
     assert_eq!(written.trim(), found.trim(), "{PAGE} promises something else");
+}
+
+#[test]
+fn where_only_owners_may_a_colleague_changes_no_more_than_when_a_job_runs() {
+    let stage = Stage::own_with(&[], &["policies.ownersOnly=true"]);
+    let tenants = stage.tenants("owners");
+    let here = &tenants.b;
+    here.apply(&(job("hers", "sim") + &machine("m")));
+    here.wait("gmj/hers", "Accepted");
+    for change in
+        [r#"{"constraint": "true", "ports": null}"#, r#"{"attributes": {"App": "own"}}"#, r#"{"gangRank": "1"}"#]
+    {
+        let refused = tenants.bob.patch("gmj/hers", &format!(r#"{{"spec": {change}}}"#), &[]).unwrap_err();
+        assert!(
+            refused.to_string().contains("only its owner, admin, can change what this job asks for and runs"),
+            "{refused}"
+        );
+    }
+    for change in [r#"{"priority": 5}"#, r#"{"suspend": true}"#, r#"{"suspend": false}"#, r#"{"done": true}"#] {
+        tenants.bob.patch("gmj/hers", &format!(r#"{{"spec": {change}}}"#), &[]).unwrap();
+    }
+    tenants.bob.create(&job("own", "sim")).unwrap();
+    tenants.bob.patch("gmj/own", r#"{"spec": {"gangRank": "1"}}"#, &[]).unwrap();
 }
 
 #[test]
