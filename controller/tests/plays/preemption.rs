@@ -40,9 +40,11 @@ pub(crate) fn preempted(stage: &mut Stage) -> Result<(), String> {
     stage.create(&job("high", &json!({"priority": 5})));
     stage.create(&job("between", &json!({"priority": -1})));
     stage.until("high is claimed", |stage| stage.phase("high") == "Claimed")?;
-    if stage.phase("between") == "Claimed" || stage.phase("low") == "Claimed" {
+    if stage.phase("between") == "Claimed" {
         return Err("what is held for one job was given to another".to_owned());
     }
+    // Its seats are free before it is told so.
+    stage.until("low is told", |stage| says(stage, "low", "Preempted", "PreemptedByPriority"))?;
     let (high, low) = (status(stage, "high"), status(stage, "low"));
     if !high["nomination"].is_null() || low["preemptions"] != 1 {
         return Err(format!("nominations end, and one gang was preempted once: {high} {low}"));
@@ -112,15 +114,16 @@ fn what_is_held_for_a_job_that_is_suspended_is_free_again() {
 fn wherever_the_controller_is_killed_its_successor_goes_on() {
     let calm = play(&PREEMPTED, None, Twist::None);
     calm.result.unwrap_or_else(|why| panic!("{why}\n{}", calm.log.join("\n")));
+    let first = calm.log.iter().position(|write| write.contains("jobs/status high")).unwrap();
     let mut struck = 0;
     for fault in [Fault::KilledBefore, Fault::KilledAfter, Fault::AnswerLost] {
-        for ordinal in 1..=calm.log.len() {
+        for ordinal in first + 1..=calm.log.len() {
             let played = play(&PREEMPTED, Some(Strike { ordinal, fault, leases: false }), Twist::None);
             let log = || played.log.join("\n");
             assert_eq!(played.result, Ok(()), "{fault:?} at write {ordinal}:\n{}", log());
             struck += usize::from(played.struck);
         }
     }
-    println!("{} writes, {struck} plays struck", calm.log.len());
-    assert!(struck > 60, "{struck}");
+    println!("{} writes, {struck} plays struck", calm.log.len() - first);
+    assert!(struck > 40, "{struck}");
 }
