@@ -39,11 +39,22 @@ struct StoredNomination {
     is_judged: bool,
 }
 
+/// What a cycle found of a nomination that is stored.
+struct NominationLook {
+    key: ObjectKey,
+    id: NominationId,
+    /// When the cycle began.
+    victims: Vec<VictimClaim>,
+    seats: NominatedSeats,
+    /// If that was asked.
+    is_right: Option<bool>,
+}
+
 /// What it found.
 #[derive(Default)]
 pub(crate) struct NominationsFound {
-    /// Of each stored nomination: its job, the states of its victims and of its gang, and whether it is right, if that was asked.
-    looked: Vec<(ObjectKey, NominationId, Vec<VictimClaim>, NominatedSeats, Option<bool>)>,
+    /// What it found of each that is stored.
+    looked: Vec<NominationLook>,
     /// The gangs of nominations that are free.
     gangs: Vec<Gang>,
     preemptions: Preemptions,
@@ -72,7 +83,8 @@ impl CycleNominations {
                     NominatedSeats::Held
                 }
             };
-            found.looked.push((key.clone(), id_of(uid, nomination), victims.clone(), seats, is_right));
+            let (key, id, victims) = (key.clone(), id_of(uid, nomination), victims.clone());
+            found.looked.push(NominationLook { key, id, victims, seats, is_right });
         }
         found
     }
@@ -174,7 +186,7 @@ impl Nominations {
         objects: &Objects,
         claims: &Arc<Claims>,
     ) {
-        for (key, id, victims, seats, is_right) in &found.looked {
+        for NominationLook { key, id, victims, seats, is_right } in &found.looked {
             let Some(held) = objects.jobs.get(key) else { continue };
             let Some(nomination) = held.object.status.as_ref().and_then(|status| status.nomination.as_ref()) else {
                 continue;
