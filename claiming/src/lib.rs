@@ -25,6 +25,7 @@ mod digest;
 mod event;
 mod leg;
 mod next_actions;
+mod nomination;
 mod reason;
 mod step;
 
@@ -32,5 +33,8 @@ pub use claim::{Claim, Decision, Work};
 pub use digest::Digest;
 pub use event::{Action, Event};
 pub use leg::{Activity, Agent, Hold, Leg, Vote};
+pub use nomination::{
+    NominatedSeats, Nomination, NominationEnd, NominationStep, Nominee, VictimClaim, nomination_steps,
+};
 pub use reason::Reason;
 pub use step::step;

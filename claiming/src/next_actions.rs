@@ -72,7 +72,7 @@ fn decision(claim: &Claim, action: Action) -> Vec<Action> {
 
 /// The decision to end; before it, if something is said to be gone, the server's word for that.
 fn end(claim: &Claim, reason: Reason, action: Action) -> Vec<Action> {
-    let is_certain = !reason.says_gone() || claim.progress.confirmed_exit == Some(reason);
+    let is_certain = !reason.is_hearsay() || claim.progress.confirmed_exit == Some(reason);
     decision(claim, if is_certain { action } else { Action::ConfirmExit(reason) })
 }
 

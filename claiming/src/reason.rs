@@ -35,6 +35,8 @@ pub enum Reason {
     MemberLost,
     /// Released: an owner takes the offer back.
     Evicted,
+    /// Released: another job is to have what it holds.
+    Preempted,
     /// Released: an agent has been silent too long.
     AgentLost,
     /// Released: the work has ended well.
@@ -47,7 +49,7 @@ pub enum Reason {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 19] = [
+    pub const ALL: [Reason; 20] = [
         Reason::CapacityTaken,
         Reason::StaleAd,
         Reason::RequirementsChanged,
@@ -63,6 +65,7 @@ impl Reason {
         Reason::MatchDeleted,
         Reason::MemberLost,
         Reason::Evicted,
+        Reason::Preempted,
         Reason::AgentLost,
         Reason::Completed,
         Reason::WorkloadFailed,
@@ -87,6 +90,7 @@ impl Reason {
             Reason::MatchDeleted => "MatchDeleted",
             Reason::MemberLost => "MemberLost",
             Reason::Evicted => "Evicted",
+            Reason::Preempted => "Preempted",
             Reason::AgentLost => "AgentLost",
             Reason::Completed => "Completed",
             Reason::WorkloadFailed => "WorkloadFailed",
@@ -94,11 +98,16 @@ impl Reason {
         }
     }
 
-    /// Whether it says that something is gone: that is believed from the server only.
-    pub(crate) fn says_gone(self) -> bool {
+    /// Whether it is about another object than the claim's own, which the caller may know only as it was: that is believed from the server only.
+    pub(crate) fn is_hearsay(self) -> bool {
         matches!(
             self,
-            Reason::JobDeleted | Reason::MemberGone | Reason::MemberLost | Reason::AgentLost | Reason::WorkloadFailed
+            Reason::JobDeleted
+                | Reason::MemberGone
+                | Reason::MemberLost
+                | Reason::AgentLost
+                | Reason::WorkloadFailed
+                | Reason::Preempted
         )
     }
 

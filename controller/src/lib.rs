@@ -21,6 +21,7 @@ mod accounts;
 mod claims;
 mod cycle;
 mod nodes;
+mod nominations;
 mod status;
 mod workloads;
 

@@ -12,6 +12,8 @@ pub mod types {
     pub const CLAIMED: &str = "Claimed";
     /// Job: whether the workload has started.
     pub const STARTED: &str = "Started";
+    /// Job: whether its last gang was preempted.
+    pub const PREEMPTED: &str = "Preempted";
     /// Job: whether the job is finished.
     pub const FINISHED: &str = "Finished";
     /// Offers: whether the offer can be claimed.
@@ -95,6 +97,8 @@ pub mod reasons {
     pub const QUOTA_EXCEEDED: &str = "QuotaExceeded";
     /// All offers that would match are claimed.
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
+    /// Gangs are being ended for the job, whose offers are held for it.
+    pub const WAITING_FOR_PREEMPTED: &str = "WaitingForPreempted";
     /// The job has a gang if jobs are served in turn, but other jobs were placed without it. Only if jobs are placed together.
     pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
     /// The job's own constraint exceeds the limits of an evaluation: the message names the port and the constraint.
@@ -167,6 +171,21 @@ pub mod reasons {
     pub const NODE_MISSING: &str = "NodeMissing";
     /// An older Machine stands for the same node.
     pub const DUPLICATE_NODE: &str = "DuplicateNode";
+
+    // Reasons of a Job's `Preempted`.
+
+    /// Also why a Match was released: its gang was ended for another job.
+    pub const PREEMPTED: &str = "Preempted";
+    /// All offers in question rank the other job higher.
+    pub const PREEMPTED_BY_RANK: &str = "PreemptedByRank";
+    /// Another account took back what is guaranteed to it.
+    pub const PREEMPTED_BY_RECLAIM: &str = "PreemptedByReclaim";
+    /// Another account held less for its weight.
+    pub const PREEMPTED_BY_SHARE: &str = "PreemptedByShare";
+    /// A job of the same account has the higher priority.
+    pub const PREEMPTED_BY_PRIORITY: &str = "PreemptedByPriority";
+    /// The job is claimed again.
+    pub const CLAIMED_AGAIN: &str = "ClaimedAgain";
 
     // Reasons of an offer's `Alive`.
 

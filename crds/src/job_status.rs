@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schemas;
+use crate::{Member, PreemptionReason, schemas};
 
 /// The status of a Job. Written by the controller only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +61,15 @@ pub struct JobStatus {
     /// waits. Example: 3600
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_seconds: Option<i64>,
+
+    /// The gang that is held for the job: the offers of gangs that are preempted for it. It is set or removed, never
+    /// replaced. Example: {mode: Share, time: 2026-11-21T14:00:00Z}
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nomination: Option<Nomination>,
+
+    /// How often gangs of the job were preempted. Each time, the next one runs undisturbed for twice as long. Example: 1
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptions: Option<i32>,
 
     /// The last rejections, newest first; at most 5. Example: [{kind: License, namespace: eda, name: sim, reason: Rejected}]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -179,6 +188,44 @@ pub struct Unmatched {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub hint: Option<String>,
+    /// What preemption would do for the job; absent if there is none. Example: {mode: Share, victims: 2}
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<UnmatchedPreemption>,
+}
+
+/// What preemption would do for a job that waits.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnmatchedPreemption {
+    /// The reason for which gangs would be preempted; absent if none would. Example: Share
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "PreemptionReason")]
+    pub mode: Option<PreemptionReason>,
+    /// How many gangs would be preempted. Example: 2
+    #[serde(default)]
+    pub victims: i64,
+    /// Why none would be, as one word: NotEnoughVictims, TooManyVictims, QuotaExceeded, BudgetSpent or Ending. Example:
+    /// NotEnoughVictims
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    pub refused: Option<String>,
+}
+
+/// What is held for a job that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Nomination {
+    /// When it was decided, RFC 3339. Example: 2026-11-21T14:00:00Z
+    #[schemars(with = "String", extend("format" = "date-time"))]
+    pub time: Time,
+    /// The reason for which gangs are preempted; of several, the last in the order Rank, Reclaim, Share, Priority.
+    /// Example: Share
+    pub mode: PreemptionReason,
+    /// The gang: the job and its offers, 2 to 16 members, as a Match records them.
+    #[schemars(extend("minItems" = 2, "maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
+    pub gang: Vec<Member>,
+    /// The metadata.uid of each Match that is ended for it; at most 16. Example: [6f1c0c0e-8f0e-4b6e-9a53-0f2d3c4b5a69]
+    #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"), inner(length(max = 36)))]
+    pub victims: Vec<String>,
 }
 
 /// Counts of the candidates of one port.

@@ -40,7 +40,8 @@ pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};
 pub use job::{Job, JobSpec, Retry, WorkKind, Workload, WorkloadRef};
 pub use job_status::{
-    JobClaim, JobPhase, JobStatus, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
+    JobClaim, JobPhase, JobStatus, Nomination, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
+    UnmatchedPreemption,
 };
 pub use keys::{account_name, match_name};
 pub use kind::{AdKind, OfferKind, UnknownKind};
@@ -56,7 +57,10 @@ pub use offer::{
     Agent, AllowedNamespaces, ClaimPolicy, Disclosure, DynamicAttribute, DynamicType, NamespacesFrom, Offer,
     OfferFields, OfferState, OfferStatus, StopPolicy,
 };
-pub use pool_policy::{POOL_POLICY, PoolPolicy, PoolPolicySpec, PoolPolicyStatus, QuotaCounter, Submitters};
+pub use pool_policy::{
+    POOL_POLICY, PoolPolicy, PoolPolicySpec, PoolPolicyStatus, PreemptionMode, PreemptionPolicy, PreemptionReason,
+    QuotaCounter, Submitters,
+};
 pub use schemas::QUANTITY_MAX;
 
 /// The API group.

@@ -57,6 +57,10 @@ pub struct PoolPolicySpec {
         "x-kubernetes-list-map-keys" = ["name"]
     ))]
     pub counters: Vec<QuotaCounter>,
+
+    /// Which gangs may be ended for jobs that wait. Absent: none. Example: {mode: On, reasons: [Reclaim, Share]}
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<PreemptionPolicy>,
 }
 
 impl Default for PoolPolicySpec {
@@ -66,6 +70,7 @@ impl Default for PoolPolicySpec {
             half_life_seconds: a_day(),
             weights: default_weights(),
             counters: Vec::new(),
+            preemption: None,
         }
     }
 }
@@ -99,6 +104,103 @@ pub struct QuotaCounter {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63))]
     pub resource: Option<String>,
+}
+
+/// Which claimed gangs may be ended so that a job that waits can have its gang. A gang is always ended as a whole, and only if the
+/// job can then be claimed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct PreemptionPolicy {
+    /// Off: nothing is preempted. DryRun: nothing is preempted, and jobs are told what would be. On: gangs are
+    /// preempted. Example: DryRun
+    pub mode: PreemptionMode,
+
+    /// For which reasons gangs may be preempted. Rank: all offers in question rank the job that waits higher. Reclaim:
+    /// an account takes back what is guaranteed to it. Share: the account of the job holds less for its weight, even
+    /// afterwards. Priority: of the same account, the job has the higher priority. Example: [Reclaim, Share]
+    #[schemars(extend("maxItems" = 4, "x-kubernetes-list-type" = "set"))]
+    pub reasons: Vec<PreemptionReason>,
+
+    /// What has to be true of the two jobs, for every reason but Rank: an expression that reads preemptor and victim, and
+    /// names such as RemoteUserPrio and TotalJobRuntime. At most 4096 characters. Example: TotalJobRuntime > 3600
+    #[schemars(extend("maxLength" = 4096))]
+    pub requirements: ExprText,
+
+    /// Of several gangs, the ones for which this number is largest are preempted first. It reads what requirements
+    /// reads. At most 4096 characters. Example: 0 - TotalJobRuntime
+    #[schemars(extend("maxLength" = 4096))]
+    pub rank: ExprText,
+
+    /// How long a gang runs undisturbed after its commit, in seconds, 10 to 604800 (a week); twice as long for each time
+    /// that its job was preempted before. Example: 300
+    #[schemars(range(min = 10, max = 604_800))]
+    pub min_runtime_seconds: i64,
+
+    /// How many gangs may be preempted for one job, 1 to 16. Example: 4
+    #[schemars(range(min = 1, max = 16))]
+    pub max_victims: i32,
+
+    /// How many gangs may be preempted in an hour in the whole pool, 1 to 36000. Example: 60
+    #[schemars(range(min = 1, max = 36_000))]
+    pub evictions_per_hour: i32,
+
+    /// How long offers are held for the job that gangs were preempted for, in seconds, 30 to 86400 (a day). Example:
+    /// 600
+    #[schemars(range(min = 30, max = 86_400))]
+    pub nomination_seconds: i64,
+}
+
+impl Default for PreemptionPolicy {
+    fn default() -> Self {
+        Self {
+            mode: PreemptionMode::Off,
+            reasons: vec![PreemptionReason::Rank],
+            requirements: ExprText::Text("true".to_owned()),
+            rank: ExprText::Integer(0),
+            min_runtime_seconds: 300,
+            max_victims: 4,
+            evictions_per_hour: 60,
+            nomination_seconds: 600,
+        }
+    }
+}
+
+/// Whether gangs are preempted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum PreemptionMode {
+    /// Nothing is preempted.
+    #[default]
+    Off,
+    /// Nothing is preempted, and jobs are told what would be.
+    DryRun,
+    /// Gangs are preempted.
+    On,
+}
+
+/// Why a gang may be preempted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum PreemptionReason {
+    /// All offers in question rank the job that waits higher.
+    Rank,
+    /// An account takes back what is guaranteed to it.
+    Reclaim,
+    /// The account of the job that waits holds less for its weight, even afterwards.
+    Share,
+    /// Of the same account, the job that waits has the higher priority.
+    Priority,
+}
+
+impl PreemptionReason {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rank => "Rank",
+            Self::Reclaim => "Reclaim",
+            Self::Share => "Share",
+            Self::Priority => "Priority",
+        }
+    }
 }
 
 /// The status of the PoolPolicy. Written by the controller.

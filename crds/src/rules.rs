@@ -43,6 +43,8 @@ pub mod message {
     pub const HELD: &str = "the job is held by another match";
     /// J2: a finished job was to be claimed.
     pub const FINISHED: &str = "a finished job is not claimed";
+    /// J4: what is held for a job was to be replaced.
+    pub const NOMINATED: &str = "a nomination is set or removed, and not replaced";
     /// M3: a decision was to be changed that is final.
     pub const DECISION: &str = "a decision goes from Pending to Committed or Aborted, and from Committed to Released";
 }
@@ -161,7 +163,12 @@ const WORKLOAD_REF: &str = "!has(oldSelf.status) || !has(oldSelf.status.claim) |
      || !has(oldSelf.spec.workload.workloadRef) || (has(self.spec.workload) && has(self.spec.workload.workloadRef) \
      && self.spec.workload.workloadRef == oldSelf.spec.workload.workloadRef)";
 
-/// J1 to J3: the rules on a whole Job.
+/// J4: one nomination is one decision.
+const NOMINATED: &str = "!has(oldSelf.status) || !has(oldSelf.status.nomination) || !has(self.status) \
+     || !has(self.status.nomination) || (self.status.nomination.time == oldSelf.status.nomination.time \
+     && self.status.nomination.victims == oldSelf.status.nomination.victims)";
+
+/// J1 to J4: the rules on a whole Job.
 pub(crate) fn job() -> Vec<Rule> {
     let held = "!has(oldSelf.status.claim) || !has(self.status.claim) \
         || (self.status.claim.uid == oldSelf.status.claim.uid && self.status.claim.match == oldSelf.status.claim.match)";
@@ -172,6 +179,7 @@ pub(crate) fn job() -> Vec<Rule> {
         Rule::new(WORKLOAD_REF)
             .message("workloadRef is immutable while the job is claimed")
             .field_path(".spec.workload"),
+        Rule::new(NOMINATED).message(message::NOMINATED).field_path(".status.nomination"),
     ]
 }
 

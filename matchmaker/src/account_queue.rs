@@ -52,6 +52,33 @@ impl<'s> AccountQueue<'s> {
         queue
     }
 
+    /// The roots of a snapshot after these gangs, which count as held.
+    pub(crate) fn after(
+        snapshot: &'s Snapshot,
+        policy: &'s Policy,
+        gangs: &[Gang],
+        (config, now): (&Config, i64),
+    ) -> AccountQueue<'s> {
+        let mut queue = AccountQueue::of(snapshot, policy);
+        let (mut quotas, mut prices) = (queue.order.quotas().clone(), Prices::of(config, now));
+        for gang in gangs {
+            let account = gang.root().and_then(|root| policy.account_of.get(&root));
+            let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
+                continue;
+            };
+            let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, &mut prices);
+            quotas.take(node, &charge.takes);
+        }
+        queue.order = Order::new(quotas, &[]);
+        queue.begin();
+        queue
+    }
+
+    /// What is held, granted and available now.
+    pub(crate) fn quotas(&self) -> &Quotas<'s> {
+        self.order.quotas()
+    }
+
     /// Puts the jobs in order, given what is held by now.
     fn begin(&mut self) {
         let waiting: Vec<Waiting> = self.jobs.iter().filter_map(|number| self.waiting(*number)).collect();
@@ -66,7 +93,8 @@ impl<'s> AccountQueue<'s> {
         Some(Waiting { key, account, priority: i64::from(root.priority), since: root.since })
     }
 
-    fn account<'a>(&'a self, root: &'a Root) -> &'a Arc<str> {
+    /// The account of a root.
+    pub(crate) fn account<'a>(&'a self, root: &'a Root) -> &'a Arc<str> {
         self.policy.account_of.get(&root.ad).unwrap_or(&root.submitter)
     }
 

@@ -76,6 +76,14 @@ impl Usage {
         }
     }
 
+    /// The end of a claim: what it has taken is free again, a shared seat as well.
+    pub(crate) fn give_back(&mut self, ask: &Ask) {
+        match &ask.share {
+            Some(key) => drop(self.shared.remove(key)),
+            None => self.own.sub(&ask.allocation),
+        }
+    }
+
     /// How much of one resource is taken, inside and outside the cluster.
     pub fn used(&self, name: &str) -> i64 {
         let shared = self.shared.values().filter_map(|held| held.get(name));

@@ -31,6 +31,7 @@ mod model;
 pub mod plain;
 mod plain_finder;
 mod ports;
+mod preemption;
 mod queue;
 mod score;
 mod sentences;
@@ -62,12 +63,15 @@ pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
+pub use preemption::{
+    FindGang, HeldGang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right, preempt,
+};
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
 pub use suggest::{Change, Question, Suggestion, Unknown, Word, suggest, unknown, with_changes};
-pub use verify::{Disagreement, evaluate, verify};
+pub use verify::{Disagreement, evaluate, verified, verify};
 pub use why_not::{
     CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, QuotaExceeded,
     Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,

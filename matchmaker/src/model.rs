@@ -224,6 +224,21 @@ impl Snapshot {
         Snapshot { ads: Arc::new(self.ads.iter().map(freed).collect()), ..Snapshot::default() }
     }
 
+    /// The same pool when these claims on offers are over, without roots and accounts.
+    #[must_use]
+    pub fn freed<'a>(&self, claims: impl IntoIterator<Item = (AdId, &'a Ask)>) -> Snapshot {
+        let mut ads = Vec::clone(&self.ads);
+        let mut taken = self.taken.clone();
+        for (id, ask) in claims {
+            if let Some(usage) = taken.get_mut(&id) {
+                usage.give_back(ask);
+            } else if let Some(Role::Offers(offer)) = ads.get_mut(id.0).map(|ad| &mut Arc::make_mut(ad).role) {
+                offer.usage.give_back(ask);
+            }
+        }
+        Snapshot { ads: Arc::new(ads), taken, barred: self.barred.clone(), ..Snapshot::default() }
+    }
+
     /// The same pool with other ports of one ad, without roots.
     #[must_use]
     pub fn with_ports(&self, id: AdId, ports: &Arc<Ports>) -> Snapshot {

@@ -6,8 +6,9 @@ use std::fmt;
 use classad::{Expr, Value};
 
 use crate::assembly::{Assembly, EdgeOutcome};
-use crate::gang::{Edge, Gang};
+use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, Snapshot};
+use crate::score::FixedPoint;
 use crate::sets::SetSizes;
 
 /// Why a gang is none any more.
@@ -50,6 +51,14 @@ impl fmt::Display for Disagreement {
 /// # Errors
 /// The first edge, in the order of the search, that does not hold.
 pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Result<(), Disagreement> {
+    verified(snapshot, gang, config, now).map(drop)
+}
+
+/// The same gang with its score as it is now, if [`verify`] has nothing against it.
+///
+/// # Errors
+/// The first edge, in the order of the search, that does not hold.
+pub fn verified(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Result<Gang, Disagreement> {
     let root = gang.root().ok_or(Disagreement::Malformed)?;
     if !is_tree(gang) {
         return Err(Disagreement::Malformed);
@@ -73,7 +82,18 @@ pub fn verify(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Re
             return Err(key.map_or(Disagreement::Malformed, Disagreement::TermsChanged));
         }
     }
-    Ok(())
+    Ok(now_asked)
+}
+
+/// The rank that each member of a gang gives to its parent, 0 at the root; `None` if the gang does not fit the ads. No edge is looked at.
+pub(crate) fn partner_ranks(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Option<Vec<FixedPoint>> {
+    let assembly = assembled(snapshot, gang, config, now)?;
+    let rank = |(place, member): (usize, &Member)| {
+        let via = member.edge?.child_port();
+        let rank = assembly.port(place, via)?.rank.as_ref()?;
+        Some(FixedPoint::of(&assembly.value_at(place, via, rank)?))
+    };
+    Some(gang.members.iter().enumerate().map(|member| rank(member).unwrap_or_default()).collect())
 }
 
 /// The values of expressions that see all labels of a gang's root, as its `GangRank` does; `None` for one that ran out, or if

@@ -124,4 +124,10 @@ metrics! {
         "Writes of Accounts and of the PoolPolicy by outcome";
     ACCOUNTING_LAG: "accounting_lag_seconds", Gauge, [], "seconds",
         "By how much the clock of this replica is behind the newest time that an Account stores";
+    NOMINATIONS: "nominations", Gauge, [], "jobs",
+        "Jobs for which offers are held while gangs are preempted for them";
+    NOMINATIONS_ENDED: "nominations_ended", Counter, ["outcome"], "nominations",
+        "Nominations that have ended, by outcome; with `mode: DryRun`, decisions to preempt that were only told (`DryRun`)";
+    PREEMPTIONS: "preemptions", Counter, ["mode"], "gangs",
+        "Gangs that were preempted, by the reason";
 }

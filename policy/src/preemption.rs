@@ -7,11 +7,12 @@ mod short;
 
 use std::cmp::Reverse;
 
-use crate::amounts::Amount;
+use crate::amounts::{Amount, Amounts, taken_by_gang};
 
+use self::mode::Legality;
 use self::model::charge;
 pub use self::model::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
-use self::selection::victims;
+use self::selection::{is_old_enough, victims};
 
 impl Preemption<'_> {
     /// The best choice for a job among gangs that it could have.
@@ -41,6 +42,18 @@ impl Preemption<'_> {
             }
         }
         best.map(|(_, choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
+    }
+
+    /// The places of the gangs that may be preempted for a job in some mode, whatever offers it takes: all that [`choose`](Self::choose) ever
+    /// ends for it, and perhaps others. Whether the requirements are true is taken from the gangs; ranks of offers are not looked at.
+    #[must_use]
+    pub fn possible(&self, preemptor: &Preemptor) -> Vec<usize> {
+        let least = Candidate { own: 0, takes: taken_by_gang(0, Amounts::new()), members: Vec::new() };
+        let Some(own_roots) = self.quotas.tree().own_roots(&preemptor.account) else { return Vec::new() };
+        let legality = Legality::new(self, preemptor, &least, own_roots);
+        let gangs = self.gangs.iter().enumerate();
+        let possible = gangs.filter(|(place, gang)| is_old_enough(self, gang) && legality.is_possible(*place, gang));
+        possible.map(|(place, _)| place).collect()
     }
 
     /// What one choice is compared by with another one for the same job: the smaller the better.

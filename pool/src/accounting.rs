@@ -172,7 +172,7 @@ fn key_of(member: &Member) -> AdKey {
 }
 
 /// What a member of a Match costs, as it was recorded; one that was made without a PoolPolicy by the weights of the pool.
-fn micros_of(member: &Member, terms: &PolicyTerms) -> Amount {
+pub(crate) fn micros_of(member: &Member, terms: &PolicyTerms) -> Amount {
     let recorded = member.charge.as_deref().and_then(charge_micros);
     recorded.unwrap_or_else(|| {
         let allocation = member.allocation.iter().flatten();
@@ -237,7 +237,7 @@ fn is_held(found: &Match, objects: &Objects) -> bool {
 }
 
 /// Whether some offer of a claim still has its entry.
-fn has_entry(found: &Match, objects: &Objects) -> bool {
+pub(crate) fn has_entry(found: &Match, objects: &Objects) -> bool {
     let uid = found.metadata.uid.as_deref().unwrap_or("");
     let holds = |member: &Member| objects.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some());
     found.spec.members.iter().skip(1).any(holds)

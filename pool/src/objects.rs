@@ -48,12 +48,23 @@ pub struct Objects {
     pub agents: Arc<BTreeMap<(OfferKind, ObjectKey), AgentLiveness>>,
     /// Namespaces whose offers are excluded for some time, but for their own jobs: they were too expensive to evaluate.
     pub costly_offers: BTreeSet<String>,
+    /// The claims that are to be released for nominations, by the uids of their Matches, and what is said of it.
+    pub preempted: BTreeMap<String, Preemptor>,
     pub(crate) namespaces_changed: bool,
     /// Whether what accounts are and may have has changed.
     pub(crate) policy_changed: bool,
     /// The names of accounts that have changed, be it their status only.
     pub(crate) accounts_changed: BTreeSet<String>,
     deleted: Tombstones,
+}
+
+/// The job that a claim is released for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preemptor {
+    /// The job.
+    pub job: ObjectKey,
+    /// What the job of the claim is told.
+    pub message: String,
 }
 
 impl Objects {

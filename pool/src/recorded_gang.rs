@@ -2,7 +2,7 @@
 
 use crds::{Match, Member};
 use kube::ResourceExt;
-use matchmaker::{Ask, Edge, Gang, PoolAd, Role, Score, Snapshot};
+use matchmaker::{AdId, AdKey, Ask, Edge, Gang, PoolAd, Role, Score, Snapshot};
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
@@ -23,15 +23,26 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<RecordedGang> {
     let uid = found.uid().unwrap_or_default();
     let ads: Option<Vec<PoolAd>> = found.spec.members.iter().map(|member| ad_of(member, objects, &uid)).collect();
     let snapshot = Snapshot::new(ads?);
-    let mut members = Vec::new();
-    for member in &found.spec.members {
-        members.push(matchmaker::Member {
-            ad: snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(id, _)| id)?,
-            edge: edge(member, found, &snapshot)?,
+    let gang = gang_over(&found.spec.members, &snapshot)?;
+    Some(RecordedGang { snapshot, gang })
+}
+
+/// The gang of these members over the ads of a snapshot, as it was recorded. `None` if one is not there, or has lost its port.
+pub(crate) fn gang_over(members: &[Member], snapshot: &Snapshot) -> Option<Gang> {
+    let place = |member: &Member| {
+        let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
+        snapshot.find(&key).filter(|id| snapshot.ad(*id).is_some_and(|ad| ad.uid == member.uid))
+    };
+    let ads: Vec<AdId> = members.iter().map(place).collect::<Option<_>>()?;
+    let mut bound = Vec::new();
+    for (member, ad) in members.iter().zip(&ads) {
+        bound.push(matchmaker::Member {
+            ad: *ad,
+            edge: edge(member, *ad, &ads, snapshot)?,
             ask: Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
         });
     }
-    Some(RecordedGang { snapshot, gang: Gang { members: members.into(), score: Score::default() } })
+    Some(Gang { members: bound.into(), score: Score::default() })
 }
 
 fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {
@@ -51,15 +62,14 @@ fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> 
 
 /// The edge from a member to its parent. The inner `None`: the member is the root.
 #[expect(clippy::option_option, reason = "no edge at all is the root, an edge that cannot be read is a failure")]
-fn edge(member: &Member, found: &Match, snapshot: &Snapshot) -> Option<Option<Edge>> {
+fn edge(member: &Member, ad: AdId, ads: &[AdId], snapshot: &Snapshot) -> Option<Option<Edge>> {
     let Some(parent) = member.parent else { return Some(None) };
     let parent = usize::try_from(parent).ok()?;
-    let of = |member: &Member| snapshot.ads().find(|(_, ad)| ad.uid == member.uid).map(|(_, ad)| ad);
-    let place = |ad: &PoolAd, label: &Option<String>| {
+    let place = |ad: AdId, label: &Option<String>| {
         let label = label.as_deref()?;
-        ad.ports.list.iter().position(|port| port.label.as_str().eq_ignore_ascii_case(label))
+        snapshot.ad(ad)?.ports.list.iter().position(|port| port.label.as_str().eq_ignore_ascii_case(label))
     };
-    let port = place(of(found.spec.members.get(parent)?)?, &member.parent_port)?;
-    let via = place(of(member)?, &member.port)?;
+    let port = place(*ads.get(parent)?, &member.parent_port)?;
+    let via = place(ad, &member.port)?;
     Some(Some(Edge::new(parent, port, via)))
 }

@@ -10,6 +10,7 @@ use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 use crate::closure::closure;
 use crate::consent::consent;
 use crate::key::ObjectKey;
+use crate::nominations::nominated_gangs;
 use crate::objects::Objects;
 use crate::offer_ref::OfferRef;
 use crate::snapshot_builder::SnapshotBuilder;
@@ -41,6 +42,13 @@ pub struct CycleInputs {
     pub unverified: BTreeSet<String>,
     /// Offers that refused a job and are not to be asked again yet, by the job's uid.
     pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
+}
+
+impl CycleInputs {
+    /// Where no claim is under way: what nominations hold counts as taken.
+    pub fn of(objects: &Objects) -> CycleInputs {
+        CycleInputs { assumed: nominated_gangs(objects, &BTreeSet::new()), ..CycleInputs::default() }
+    }
 }
 
 /// The state of a job between its creation and its end.

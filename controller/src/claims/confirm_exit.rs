@@ -2,6 +2,7 @@
 
 use claiming::{Event, Reason};
 use crds::Job;
+use pool::nomination_of;
 
 use crate::claims::step::{Step, StepResult};
 use crate::write::answer::Answer;
@@ -14,13 +15,10 @@ impl Step<'_> {
             Reason::MemberLost | Reason::MemberGone => self.is_member_gone(reason).await,
             Reason::AgentLost => self.is_agent_gone().await,
             Reason::WorkloadFailed => self.is_work_gone().await,
+            Reason::Preempted => self.is_preempted().await,
             _ => true,
         };
-        if is_gone {
-            Ok(Event::ExitConfirmed(reason))
-        } else {
-            Err(self.failed("the server does not say that it is gone"))
-        }
+        if is_gone { Ok(Event::ExitConfirmed(reason)) } else { Err(self.failed("the server does not say so")) }
     }
 
     async fn is_job_gone(&self) -> bool {
@@ -32,6 +30,18 @@ impl Step<'_> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a nomination is stored that names this claim.
+    async fn is_preempted(&self) -> bool {
+        let preemptor = self.context.cache.lock().preempted.get(&self.view.uid).cloned();
+        let Some(preemptor) = preemptor else { return false };
+        if !matches!(self.context.read::<Job>(&preemptor.job).await, Answer::Done(())) {
+            return false;
+        }
+        let objects = self.context.cache.lock();
+        let nomination = objects.jobs.get(&preemptor.job).and_then(|held| nomination_of(&held.object));
+        nomination.is_some_and(|nomination| nomination.victims.contains(&self.view.uid))
     }
 
     async fn is_member_gone(&self, reason: Reason) -> bool {

@@ -92,6 +92,10 @@ impl Step<'_> {
         match reason {
             Reason::AgentLost => self.name_lost_agents(),
             Reason::StartTimedOut => self.start_timed_out().await,
+            Reason::Preempted => {
+                let preemptor = self.context.cache.lock().preempted.get(&self.view.uid).cloned();
+                self.learned.message = preemptor.map(|preemptor| preemptor.message).unwrap_or_default();
+            }
             _ => {}
         }
         self.decide(Decision::Released, Some(reason)).await

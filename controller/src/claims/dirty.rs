@@ -69,6 +69,11 @@ impl DirtyClaims {
         self.dirty.extend(changes.worked.iter().cloned());
     }
 
+    /// There may be a reason to end these claims, by the uids of their Matches.
+    pub(crate) fn may_exit(&mut self, uids: Vec<String>) {
+        self.dirty.extend(uids);
+    }
+
     /// A claim is not under way any more: it is to be looked at again.
     pub(crate) fn landed(&mut self, key: &ObjectKey, uid: &str, objects: &Objects) {
         let found = objects.matches.get(key).and_then(|found| found.uid());

@@ -24,6 +24,12 @@ pub(crate) fn exit_reason(view: &View, decision: Decision, objects: &Objects, no
         .or_else(|| by_time(view, job, now))
         .or_else(|| by_work(view, job, objects, now))
         .or_else(|| by_workload(view, decision, objects))
+        .or_else(|| by_preemption(view, committed, objects))
+}
+
+/// What it holds is to be another job's.
+fn by_preemption(view: &View, committed: bool, objects: &Objects) -> Option<Reason> {
+    (committed && objects.preempted.contains_key(&view.uid)).then_some(Reason::Preempted)
 }
 
 fn by_job(job: &Job) -> Option<Reason> {

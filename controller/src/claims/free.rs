@@ -10,6 +10,7 @@ use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, decision_of};
 use crate::claims::writes;
 use crate::cycle::job_backoff::Cause;
+use crate::nominations::preempted_reason;
 use crate::status::{Ended, count_gave_up};
 use crate::workloads::{self, work_of};
 use crate::write::answer::{Answer, Rule};
@@ -99,6 +100,9 @@ impl Step<'_> {
         match self.context.patch_status::<Job>(&root.key, &patch).await {
             Answer::Done(job) => {
                 self.report_end(&job, &ended);
+                if ended.reason == Reason::Preempted {
+                    self.context.metrics.accounts.preempted(preempted_reason(&ended.message).1);
+                }
                 count_gave_up(&self.context.metrics, &job);
                 Ok(Event::RootFreed)
             }
@@ -151,9 +155,12 @@ impl Step<'_> {
 /// How serious it is that a claim which stood has ended: not at all, if the job asked for it or its work is done.
 fn tone(reason: Reason) -> EventType {
     match reason {
-        Reason::MemberLost | Reason::Evicted | Reason::AgentLost | Reason::StartTimedOut | Reason::WorkloadFailed => {
-            EventType::Warning
-        }
+        Reason::MemberLost
+        | Reason::Evicted
+        | Reason::Preempted
+        | Reason::AgentLost
+        | Reason::StartTimedOut
+        | Reason::WorkloadFailed => EventType::Warning,
         _ => EventType::Normal,
     }
 }
@@ -173,7 +180,7 @@ mod tests {
     #[test]
     fn m6_what_the_job_did_not_ask_for_is_a_warning() {
         let warned = Reason::ALL.into_iter().filter(|reason| tone(*reason) == EventType::Warning).map(Reason::as_str);
-        let expected = ["AgentLost", "Evicted", "MemberLost", "StartTimedOut", "WorkloadFailed"];
+        let expected = ["AgentLost", "Evicted", "MemberLost", "Preempted", "StartTimedOut", "WorkloadFailed"];
         assert_eq!(warned.collect::<std::collections::BTreeSet<_>>(), expected.into());
     }
 }

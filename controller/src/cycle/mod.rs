@@ -31,6 +31,7 @@ use crate::cycle::timer_queue::TimerQueue;
 use crate::metrics::census::census;
 use crate::metrics::level;
 use crate::nodes::MachineReconciler;
+use crate::nominations::Nominations;
 use crate::probes::Health;
 use crate::status::{Finding, Findings};
 use crate::watch::rereader::Rereader;
@@ -64,6 +65,7 @@ pub(crate) struct Negotiator {
     statuses: Statuses,
     nodes: MachineReconciler,
     accounts: Accounting,
+    nominations: Nominations,
     job_creator: JobCreator,
     rereader: Rereader,
     upkeep: Upkeep,
@@ -78,6 +80,8 @@ struct Search {
     cycles: u64,
     /// What is known of the pool from earlier cycles; away while a cycle runs.
     engine: Engine,
+    /// The same for searches in pools without the gangs that may be preempted; away as well.
+    preemption_engine: Engine,
     snapshots: SnapshotBuilder,
     /// Before that no cycle begins: the last one took long.
     rest_until_ms: u64,
@@ -162,6 +166,8 @@ enum Due {
     Machines,
     /// Accounts may be written.
     Accounts,
+    /// A nomination is over, or gangs may be preempted for a job again.
+    Nominations,
     /// What is there is counted again.
     Census,
 }
@@ -179,6 +185,7 @@ impl Due {
             | Due::Silence
             | Due::Backlog
             | Due::Search
+            | Due::Nominations
             | Due::Regular
             | Due::Reasons => true,
             Due::Claims
@@ -200,6 +207,7 @@ impl Negotiator {
             epoch,
             cycles: 0,
             engine: config.search.into(),
+            preemption_engine: config.search.into(),
             snapshots: SnapshotBuilder::default(),
             rest_until_ms: 0,
             regular_at_ms: 0,
@@ -218,6 +226,7 @@ impl Negotiator {
             statuses: Statuses::default(),
             nodes: MachineReconciler::default(),
             accounts: Accounting::default(),
+            nominations: Nominations::default(),
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
             upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0 },
@@ -276,6 +285,7 @@ impl Negotiator {
         self.job_creator.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
         self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
+        self.timers.set_to(Due::Nominations, self.nominations.next_ms(objects, claims.context.now_ms()));
         // 7. Count what is there, now and then.
         self.count_pool(objects);
     }
@@ -309,6 +319,7 @@ impl Negotiator {
         claims.verify_offers(&changes, objects);
         self.accounts.note(&changes, objects, &claims.context);
         self.dirty.note(&changes, objects);
+        self.dirty.may_exit(self.nominations.note(&changes, objects, &claims));
         self.statuses.pending.note(&changes, objects);
         self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
         for finished in claims.in_flight.take_finished() {

@@ -10,6 +10,7 @@ use pool::Provenance;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::cycle::placing::Placed;
+use crate::nominations::NominationsFound;
 use crate::status::Finding;
 
 /// What a cycle came to.
@@ -25,6 +26,8 @@ pub(super) struct Done {
     pub(super) sees_all: bool,
     /// The uids of jobs that were to be found a gang only to keep others from it.
     pub(super) returning: BTreeSet<String>,
+    pub(super) nominations: NominationsFound,
+    pub(super) preemption_engine: Engine,
     pub(super) took: Duration,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, returning};
+use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, returning};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -24,6 +24,7 @@ impl Negotiator {
     /// Starts a cycle on what is known now; none if no job waits.
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let inputs = self.inputs(objects);
+        let claims = self.claims.clone();
         let mut pool = self.search.snapshots.build(objects, &inputs);
         let now_ms = self.claims.context.now_ms();
         (pool.frugal, pool.barred) =
@@ -36,6 +37,8 @@ impl Negotiator {
             return None;
         }
         let unavailable = self.search.snapshots.unavailable(objects);
+        let nominations = self.nominations.begin(objects, &pool, &claims);
+        let mut preemption_engine = std::mem::take(&mut self.search.preemption_engine);
         // What is left of the last cycle is found again.
         self.last.backlog = None;
         self.search.cycles += 1;
@@ -51,13 +54,28 @@ impl Negotiator {
         self.health.cycle_begins();
         let cycle = tokio::task::spawn_blocking(move || {
             let begun = Instant::now();
+            let second = now.as_second();
+            let mut nominations_found = nominations.look(&mut pool, &settings, second);
             let (cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
+            nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut preemption_engine, (&settings, second));
             let mut findings = findings(&pool, &cycle, &unavailable, &settings, now);
             if let Some(placed) = &placed {
                 placing::tell_passed_over(&mut findings, &pool, placed, max_wait);
             }
             let (returning, took) = (inputs.returning, begun.elapsed());
-            Done { pool, cycle, placed, findings, provenance, engine, sees_all, returning, took }
+            Done {
+                pool,
+                cycle,
+                placed,
+                findings,
+                provenance,
+                engine,
+                sees_all,
+                returning,
+                nominations: nominations_found,
+                preemption_engine,
+                took,
+            }
         });
         Some(Running::begin(cycle, stop, self.config.cycle_limit()))
     }
@@ -65,12 +83,13 @@ impl Negotiator {
     /// Takes in what a cycle came to. Says whether another one is due.
     pub(super) fn end_cycle(&mut self, done: Option<Done>) -> bool {
         self.health.cycle_ends();
-        let Some(Done { pool, mut cycle, placed, mut findings, provenance, engine, sees_all, returning, took }) = done
-        else {
+        let Some(done) = done else {
             tracing::error!("the negotiation cycle failed; the next cycle starts from scratch");
             return false;
         };
-        self.search.engine = engine;
+        let Done { pool, mut cycle, placed, mut findings, provenance, engine, sees_all, returning, .. } = done;
+        let (mut nominations, took) = (done.nominations, done.took);
+        (self.search.engine, self.search.preemption_engine) = (engine, done.preemption_engine);
         for root in cycle.disagreements.iter().filter_map(|root| pool.ad(*root)) {
             tracing::error!(job = %root.key, "verification refused a gang that the index found; the plain search was used instead");
         }
@@ -90,6 +109,7 @@ impl Negotiator {
         self.pause_costly(&pool, &cycle, &mut findings, &objects, found_ms);
         self.last.saw_all = sees_all;
         if sees_all {
+            self.nominations.end(&nominations, (&pool, &provenance), &mut findings, &objects, &claims);
             self.keep_findings(&findings, &objects, found_ms);
         }
         self.count_waiting(pool.roots.len());
@@ -97,8 +117,9 @@ impl Negotiator {
             // Who is not told why is searched for again.
             self.search.snapshots.learn(&pool, &cycle, |uid| findings.contains_key(uid));
         }
-        self.last.backlog =
-            Some(Backlog { pool, gangs: cycle.gangs.into(), charges: cycle.charges, provenance, found_ms });
+        let mut gangs = nominations.take_gangs();
+        gangs.append(&mut cycle.gangs);
+        self.last.backlog = Some(Backlog { pool, gangs: gangs.into(), charges: cycle.charges, provenance, found_ms });
         self.hand_on(&objects);
         self.continue_reasons(reasons, found_ms);
         again || !cycle.skipped.is_empty()
@@ -179,7 +200,9 @@ impl Negotiator {
             let job = objects.jobs.by_uid(uid);
             job.is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
         }));
-        CycleInputs { assumed: self.claims.in_flight.gangs(), held_back, returning, exclusions, unverified }
+        let mut assumed = self.claims.in_flight.gangs();
+        assumed.extend(nominated_gangs(objects, &self.claims.in_flight.jobs()));
+        CycleInputs { assumed, held_back, returning, exclusions, unverified }
     }
 }
 

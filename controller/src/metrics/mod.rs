@@ -106,6 +106,9 @@ pub(crate) struct AccountMetrics {
     pub(crate) charge_held: Gauge,
     writes: Labelled<1, Counter>,
     pub(crate) lag_seconds: Gauge,
+    pub(crate) nominations: Gauge,
+    nominations_ended: Labelled<1, Counter>,
+    preemptions: Labelled<1, Counter>,
 }
 
 impl Default for Metrics {
@@ -278,7 +281,20 @@ impl AccountMetrics {
             charge_held: add(all, &table::CHARGE_HELD),
             writes: Labelled::new(all, &table::ACCOUNT_WRITES),
             lag_seconds: add(all, &table::ACCOUNTING_LAG),
+            nominations: add(all, &table::NOMINATIONS),
+            nominations_ended: Labelled::new(all, &table::NOMINATIONS_ENDED),
+            preemptions: Labelled::new(all, &table::PREEMPTIONS),
         }
+    }
+
+    /// A nomination has ended.
+    pub(crate) fn nomination_ended(&self, outcome: &'static str) {
+        self.nominations_ended.with([outcome]).inc();
+    }
+
+    /// A gang was preempted.
+    pub(crate) fn preempted(&self, mode: &'static str) {
+        self.preemptions.with([mode]).inc();
     }
 
     /// An Account or the PoolPolicy was written.
@@ -374,6 +390,8 @@ mod tests {
         metrics.cycles.placed(&Placed { in_turn: 1, gangs: 2, bound: 3, pinned: 1, steps: 9, took, passed_over });
         metrics.pool.set(&census::tests::full());
         metrics.accounts.wrote("done");
+        metrics.accounts.nomination_ended("Claimed");
+        metrics.accounts.preempted("Share");
         metrics
     }
 

@@ -25,6 +25,7 @@ impl Finding {
             && counts.conjuncts == other.counts.conjuncts
             && counts.ports == other.counts.ports
             && counts.hint == other.counts.hint
+            && counts.preemption == other.counts.preemption
     }
 }
 
@@ -66,6 +67,7 @@ pub(crate) fn finding(
             })
             .collect(),
         hint: Some(cut(&said.hint, 512)).filter(|hint| !hint.is_empty()),
+        preemption: None,
     };
     let (reason, why) = match obstacles {
         Some(_) => (said.reason, cut(&said.why, WHY_MAX)),

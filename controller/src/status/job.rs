@@ -5,13 +5,14 @@
 use claiming::Reason;
 use crds::ad::Rejected;
 use crds::conditions::{Holds, reasons, set, types};
-use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Refusal, conditions};
+use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Nomination, Refusal, conditions};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 use pool::{Cached, JobState, WorkloadObject};
 
 use crate::metrics::Metrics;
+use crate::nominations::preempted_reason;
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
 
@@ -99,6 +100,8 @@ pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, 
     let mut draft = Draft::of(&held.object, now);
     accepted(&mut draft, held);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
+    // What was held for the job is held by this Match from now on, or is not needed.
+    draft.status.nomination = None;
     draft.status.last_match = Some(found.name_any());
     draft.status.workload = None;
     draft.status.started_at = None;
@@ -110,6 +113,17 @@ pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, 
         voters if voters.is_empty() => draft.say(types::CLAIMED, Holds::False, reasons::RESERVING, ""),
         voters => draft.say(types::CLAIMED, Holds::False, reasons::AWAITING_VOTES, voters),
     }
+    draft.done()
+}
+
+/// A gang is held for the job, and others are preempted for it.
+pub(crate) fn job_nominated(held: &Cached<Job>, nomination: &Nomination, told: &Finding, now: Timestamp) -> JobStatus {
+    let mut draft = Draft::of(&held.object, now);
+    accepted(&mut draft, held);
+    draft.status.nomination = Some(nomination.clone());
+    draft.status.why = Some(told.why.clone());
+    draft.status.unmatched = Some(told.counts.clone());
+    draft.say(types::MATCHED, Holds::False, told.reason, told.why.clone());
     draft.done()
 }
 
@@ -139,6 +153,9 @@ pub(crate) fn job_claimed(held: &Cached<Job>, found: &Match, match_uid: &str, no
     draft.status.unmatched = None;
     draft.say(types::MATCHED, Holds::True, reasons::GANG_FOUND, found.spec.summary.clone());
     draft.say(types::CLAIMED, Holds::True, reasons::COMMITTED, format!("held by Match {}", found.name_any()));
+    if draft.holds(types::PREEMPTED) {
+        draft.say(types::PREEMPTED, Holds::False, reasons::CLAIMED_AGAIN, "");
+    }
     match &job.spec.workload {
         None => draft.say(
             types::STARTED,
@@ -183,6 +200,11 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
     draft.status.refusals = refusals;
     let reason = ended.reason.as_str();
     draft.say(types::CLAIMED, Holds::False, reason, ended.message.clone());
+    if ended.reason == Reason::Preempted {
+        let times = draft.status.preemptions.unwrap_or(0).saturating_add(1);
+        draft.status.preemptions = Some(times);
+        draft.say(types::PREEMPTED, Holds::True, preempted_reason(&ended.message).0, ended.message.clone());
+    }
     let worked = by_itself && draft.status.workload.is_some();
     if !worked && conditions::find(&draft.status.conditions, types::STARTED).is_some() {
         let refused = ended.reason == Reason::WorkloadFailed && ended.batch.is_none();
@@ -302,7 +324,8 @@ pub(crate) fn retells_at(status: &JobStatus, generation: Option<i64>, finding: &
     let pause = match (same_reason, told.is_some_and(|told| same_blame(told, &finding.counts))) {
         (true, true) => {
             let same_counts = |told: &crds::Unmatched| {
-                told.ports == finding.counts.ports && told.conjuncts == finding.counts.conjuncts
+                let counts = &finding.counts;
+                told.ports == counts.ports && told.conjuncts == counts.conjuncts && told.preemption == counts.preemption
             };
             if told.is_some_and(same_counts) {
                 return None;
@@ -324,7 +347,9 @@ fn same_blame(one: &crds::Unmatched, other: &crds::Unmatched) -> bool {
     let same = |(one, other): (&crds::UnmatchedPort, &crds::UnmatchedPort)| {
         one.label == other.label && blame(one) == blame(other)
     };
-    one.ports.len() == other.ports.len() && one.ports.iter().zip(&other.ports).all(same)
+    one.preemption == other.preemption
+        && one.ports.len() == other.ports.len()
+        && one.ports.iter().zip(&other.ports).all(same)
 }
 
 /// Says whether the ad is accepted.

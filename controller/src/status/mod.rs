@@ -13,7 +13,7 @@ mod work;
 mod write;
 
 pub(crate) use finding::{Finding, WHY_MAX, cut, finding};
-pub(crate) use job::{Ended, count_gave_up, job_claimed, job_freed, job_reserving, job_waiting};
+pub(crate) use job::{Ended, count_gave_up, job_claimed, job_freed, job_nominated, job_reserving, job_waiting};
 pub(crate) use matches::decision_conditions;
 pub(crate) use news::{EventText, news};
 pub(crate) use offer::offer_status;

@@ -8,7 +8,7 @@ use crate::scenarios::{job, license, machine};
 use crate::stage::Stage;
 
 const ACCOUNTS: &str = "/apis/gangmatch.dev/v1alpha1/accounts";
-const POLICIES: &str = "/apis/gangmatch.dev/v1alpha1/poolpolicies";
+pub(crate) const POLICIES: &str = "/apis/gangmatch.dev/v1alpha1/poolpolicies";
 const HALF_LIFE: i64 = 3600;
 
 /// An object that is not in a namespace.
@@ -16,7 +16,7 @@ fn cluster_object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
 }
 
-fn policy(stage: &mut Stage, spec: &Value) {
+pub(crate) fn policy(stage: &mut Stage, spec: &Value) {
     stage.post(POLICIES, &cluster_object("PoolPolicy", "pool", spec));
 }
 

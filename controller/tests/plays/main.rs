@@ -13,6 +13,7 @@ mod mistakes;
 mod paced;
 mod places;
 mod plan;
+mod preemption;
 mod process;
 mod repairs;
 mod scenarios;

@@ -37,6 +37,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario { name: "charged", play: crate::accounts::charged },
     Scenario { name: "set", play: set },
     Scenario { name: "set-refused", play: set_refused },
+    Scenario { name: "preempted", play: crate::preemption::preempted },
 ];
 
 /// Played with a write of the first controller kept back.

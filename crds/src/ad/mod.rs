@@ -27,7 +27,7 @@ use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer, OfferField
 pub use class::{capacity, check_capacity};
 use draft::Draft;
 pub use message::shows_as_written;
-pub use policy::{CounterTerms, PolicyTerms};
+pub use policy::{CounterTerms, PolicyTerms, PreemptionRules};
 pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
 pub use workload::{GRACE_SECONDS_MAX, environment};
 

@@ -6,7 +6,7 @@ use classad::Expr;
 
 use super::{Rejected, message, text};
 use crate::conditions::reasons;
-use crate::{ExprText, PoolPolicySpec, Submitters, charge_micros};
+use crate::{ExprText, PoolPolicySpec, PreemptionMode, PreemptionPolicy, PreemptionReason, Submitters, charge_micros};
 
 /// A PoolPolicy that was accepted.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,29 @@ pub struct PolicyTerms {
     pub weights: BTreeMap<String, i128>,
     /// What quotas count besides charge and gangs.
     pub counters: Vec<CounterTerms>,
+    /// Which gangs may be preempted; none if nothing is, and nothing would be.
+    pub preemption: Option<PreemptionRules>,
+}
+
+/// What a PoolPolicy says of preemption, where that is not off.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreemptionRules {
+    /// It is only told what would be preempted.
+    pub is_dry_run: bool,
+    /// Why gangs may be preempted.
+    pub reasons: BTreeSet<PreemptionReason>,
+    /// What has to be true of the two jobs.
+    pub requirements: Expr,
+    /// The larger the sooner a gang is chosen.
+    pub rank: Expr,
+    /// How long a gang runs undisturbed.
+    pub min_runtime_seconds: i64,
+    /// How many gangs may be preempted for one job.
+    pub max_victims: usize,
+    /// How many may be preempted in an hour.
+    pub evictions_per_hour: u32,
+    /// How long offers are held for a job.
+    pub nomination_seconds: i64,
 }
 
 /// A counter of a PoolPolicy.
@@ -59,6 +82,7 @@ impl PolicyTerms {
             half_life: spec.half_life_seconds,
             weights: weights.collect::<Result<_, Rejected>>()?,
             counters,
+            preemption: spec.preemption.as_ref().map(PreemptionRules::of).transpose()?.flatten(),
         })
     }
 
@@ -67,7 +91,35 @@ impl PolicyTerms {
     pub fn without_expressions(spec: &PoolPolicySpec) -> PolicyTerms {
         let plain = PoolPolicySpec { submitters: spec.submitters, ..PoolPolicySpec::default() };
         let weights = plain.weights.keys().map(|name| (name.clone(), 1_000_000)).collect();
-        PolicyTerms { submitters: plain.submitters, half_life: plain.half_life_seconds, weights, counters: Vec::new() }
+        PolicyTerms {
+            submitters: plain.submitters,
+            half_life: plain.half_life_seconds,
+            weights,
+            counters: Vec::new(),
+            preemption: None,
+        }
+    }
+}
+
+impl PreemptionRules {
+    /// None if preemption is off; its expressions are read all the same.
+    fn of(policy: &PreemptionPolicy) -> Result<Option<PreemptionRules>, Rejected> {
+        let expression = |field: &str, found: &ExprText| {
+            text::expression(&format!("spec.preemption.{field}"), found, &mut Vec::new())
+        };
+        let requirements = expression("requirements", &policy.requirements)?;
+        let rank = expression("rank", &policy.rank)?;
+        let rules = PreemptionRules {
+            is_dry_run: policy.mode == PreemptionMode::DryRun,
+            reasons: policy.reasons.iter().copied().collect(),
+            requirements,
+            rank,
+            min_runtime_seconds: policy.min_runtime_seconds,
+            max_victims: usize::try_from(policy.max_victims).unwrap_or(0),
+            evictions_per_hour: u32::try_from(policy.evictions_per_hour).unwrap_or(0),
+            nomination_seconds: policy.nomination_seconds,
+        };
+        Ok((policy.mode != PreemptionMode::Off).then_some(rules))
     }
 }
 
@@ -101,6 +153,16 @@ mod tests {
     }
 
     #[test]
+    fn preemption_is_off_unless_it_is_asked_for() {
+        assert_eq!(terms(json!({})).unwrap().preemption, None);
+        assert_eq!(terms(json!({"preemption": {}})).unwrap().preemption, None);
+        let rules = terms(json!({"preemption": {"mode": "DryRun", "reasons": ["Share"]}})).unwrap().preemption.unwrap();
+        assert!(rules.is_dry_run);
+        assert_eq!((rules.reasons, rules.min_runtime_seconds), ([PreemptionReason::Share].into(), 300));
+        assert_eq!((rules.requirements.to_string(), rules.rank.to_string()), ("true".into(), "0".into()));
+    }
+
+    #[test]
     fn mistakes_name_the_field() {
         for (spec, said) in [
             (
@@ -112,6 +174,8 @@ mod tests {
                 json!({"counters": [{"name": "vcs", "constraint": "App =="}]}),
                 "spec.counters, counter `vcs`, constraint: line 1, ",
             ),
+            (json!({"preemption": {"requirements": "RemoteUserPrio >"}}), "spec.preemption.requirements: line 1, "),
+            (json!({"preemption": {"mode": "On", "rank": "("}}), "spec.preemption.rank: line 1, "),
             (
                 json!({"counters": [{"name": "vcs", "constraint": "true"}, {"name": "vcs", "constraint": "true"}]}),
                 "spec.counters: `vcs` is defined twice; remove one of them",

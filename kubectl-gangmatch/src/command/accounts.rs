@@ -19,7 +19,8 @@ pub(crate) const MICROS: Amount = 1_000_000;
 pub(crate) fn add(snapshot: &mut Snapshot, objects: &Objects, now: Timestamp) {
     let usage = account_usage(objects, now.as_second());
     let used = usage.accounts.into_iter().map(|(name, own)| (name, own.usage.at(usage.time))).collect();
-    snapshot.policy = PolicyBuilder::default().build(objects, snapshot, &[], &used).map(Arc::new);
+    let nominated = CycleInputs::of(objects).assumed;
+    snapshot.policy = PolicyBuilder::default().build(objects, snapshot, &nominated, &used).map(Arc::new);
 }
 
 /// A pool with accounts.
@@ -45,7 +46,7 @@ pub(crate) fn read(files: &FileOptions, cluster: &ClusterOptions, now: Timestamp
             "you may not list accounts and poolpolicies; ask the administrator of the pool for the ClusterRole gangmatch-policy-viewer"
         );
     }
-    let mut snapshot = snapshot(&objects, &CycleInputs::default());
+    let mut snapshot = snapshot(&objects, &CycleInputs::of(&objects));
     add(&mut snapshot, &objects, now);
     let Some(policy) = snapshot.policy.clone() else {
         bail!("there is no PoolPolicy, so nothing is charged; create one that is named {}", crds::POOL_POLICY);

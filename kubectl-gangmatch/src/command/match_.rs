@@ -19,6 +19,7 @@ use crate::cluster::ManifestOptions;
 use crate::cluster::Pool;
 use crate::command::accounts;
 use crate::command::placing::{self, Method, Placed};
+use crate::command::preemption;
 use crate::command::together::{self, Placement};
 use crate::command::verdicts::{self, Given};
 use crate::manifests::{self, Problem};
@@ -131,7 +132,7 @@ fn read(arguments: &MatchArguments) -> anyhow::Result<Read> {
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let Read { objects, problems, warnings, now } = read(arguments)?;
     let mut builder = SnapshotBuilder::default();
-    let pool = builder.build(&objects, &CycleInputs::default());
+    let pool = builder.build(&objects, &CycleInputs::of(&objects));
     let unavailable = builder.unavailable(&objects);
     let refused = if arguments.summary.is_empty() {
         negotiate(arguments, &objects, (&pool, &unavailable), now, out)?
@@ -174,7 +175,13 @@ fn negotiate(
         _ => {}
     }
     let pool = &pool;
+    let mut preemptions = Vec::new();
     let outcome = match method {
+        Method::InTurn if objects.pool_policy.is_some() => {
+            let (cycle, found) = preemption::cycle(objects, pool, arguments.search, (&config, now.as_second()));
+            preemptions = found;
+            Outcome::Cycle(cycle)
+        }
         Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
         Method::Collective(settings) => {
             Outcome::Together(Box::new(together::place(pool, settings, &config, now.as_second())))
@@ -184,7 +191,7 @@ fn negotiate(
             Err(refused) => return Ok(refused),
         },
     };
-    print(out, arguments.output, &Printed { objects, pool, unavailable, outcome: &outcome, now })?;
+    print(out, arguments.output, &Printed { objects, pool, unavailable, outcome: &outcome, preemptions, now })?;
     Ok(Vec::new())
 }
 
@@ -205,6 +212,8 @@ struct Printed<'p> {
     pool: &'p Snapshot,
     unavailable: &'p [Unavailable],
     outcome: &'p Outcome,
+    /// Whom preemption would do what for, in sentences.
+    preemptions: Vec<String>,
     now: jiff::Timestamp,
 }
 
@@ -242,6 +251,9 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     match printed.outcome {
         Outcome::Cycle(cycle) => {
             waiting(out, printed, cycle.unmatched.iter())?;
+            for said in &printed.preemptions {
+                writeln!(out, "{said}\n")?;
+            }
         }
         Outcome::Together(placement) => {
             together::print_passed_over(out, printed.pool, placement)?;

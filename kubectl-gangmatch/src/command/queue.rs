@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::R
 
 /// All jobs that wait, in the order in which they are served.
 pub(crate) fn waiting(objects: &Objects, now: Timestamp) -> Vec<Waiting> {
-    let mut pool = snapshot(objects, &CycleInputs::default());
+    let mut pool = snapshot(objects, &CycleInputs::of(objects));
     accounts::add(&mut pool, objects, now);
     let keys = service_order(&pool).into_iter().filter_map(|ad| pool.ad(ad)).map(|ad| &ad.key);
     let keys: Vec<ObjectKey> = keys.map(|key| ObjectKey::new(&key.namespace, &key.name)).collect();

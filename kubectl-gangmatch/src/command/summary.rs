@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow:
     let Pool { objects, problems, notes, .. } =
         cluster::read(&manifests.files(), cluster, namespace.namespace.as_deref(), &kinds)?;
     let limits = Limits::default();
-    let summary = published(&snapshot(&objects, &CycleInputs::default())).summary(&limits);
+    let summary = published(&snapshot(&objects, &CycleInputs::of(&objects))).summary(&limits);
     match arguments.output {
         TableOrData::Table => print(out, &summary, &limits)?,
         TableOrData::Json => output::json(out, &summary)?,

@@ -34,7 +34,7 @@ impl<'p> Case<'p> {
     pub(crate) fn of(pool: &'p Pool, now: Timestamp) -> Case<'p> {
         let (config, mut finder) = (Config::product(), Indexed::new());
         let mut builder = SnapshotBuilder::default();
-        let snapshot = builder.build(&pool.objects, &CycleInputs::default());
+        let snapshot = builder.build(&pool.objects, &CycleInputs::of(&pool.objects));
         let unavailable = builder.unavailable(&pool.objects);
         let cycle = finder.negotiate(&snapshot, &config, now.as_second());
         let left = snapshot.after(&cycle.gangs);

@@ -169,7 +169,11 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         Obstacles::of(&case.left, &case.unavailable).naming_all().find(&unmatched, &case.config, case.now.as_second());
     let Explanation { reason, why, hint } = explained(&unmatched, obstacles.as_deref().unwrap_or_default());
     (answer.reason, answer.message) = (reason.to_owned(), why);
-    answer.controller = said(job).filter(|said| said.reason != answer.reason);
+    let is_about_preemption = |job: &Job| {
+        let unmatched = job.status.as_ref().and_then(|status| status.unmatched.as_ref());
+        unmatched.is_some_and(|unmatched| unmatched.preemption.is_some())
+    };
+    answer.controller = said(job).filter(|said| said.reason != answer.reason || is_about_preemption(job));
     explain(case, &root, &unmatched, (key, job), answer);
     if answer.suggestions.is_empty() && answer.unknown.is_empty() {
         let (reason, message) = (answer.reason.clone(), answer.message.clone());

@@ -43,6 +43,18 @@ impl Res {
         }
     }
 
+    /// Subtracts amounts, name by name; nothing falls below 0.
+    pub(crate) fn sub(&mut self, less: &Res) {
+        let mut left: Amounts = Amounts::clone(self);
+        for (name, amount) in less {
+            if let Some(own) = left.get_mut(name) {
+                *own = own.saturating_sub(*amount).max(0);
+            }
+        }
+        left.retain(|_, amount| *amount > 0);
+        *self = Res::from(left);
+    }
+
     /// Whether two are one and the same in memory; if not, they may still be equal.
     #[inline]
     pub fn is(&self, other: &Res) -> bool {

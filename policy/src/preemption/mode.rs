@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::amounts::{CHARGE, normalized};
+use crate::amounts::{Amounts, CHARGE, Counter, normalized};
 use crate::quota::Quotas;
 use crate::tree::{Node, Tree};
 
@@ -94,6 +94,30 @@ impl<'w> Legality<'w> {
             Mode::Share => !self.is_protected(victim) && self.stays_above(victim),
             Mode::Priority => victim.own_roots == self.own_roots && self.preemptor.priority > victim.gang.priority,
         }
+    }
+
+    /// Whether a gang may be preempted for some candidate that takes at least as much as this one, as far as ranks are not concerned.
+    pub(super) fn is_possible(&self, place: usize, gang: &'w ClaimedGang) -> bool {
+        let Some(own_roots) = self.tree().own_roots(&gang.account) else { return false };
+        self.view.permitted.reasons.iter().any(|mode| {
+            let victim = Victim { mode: *mode, place, gang, own_roots };
+            match mode {
+                Mode::Rank => true,
+                Mode::Reclaim => gang.requirements && !self.is_protected(&victim) && self.may_have_borrowed(&victim),
+                _ => gang.requirements && self.is_legal(&victim),
+            }
+        })
+    }
+
+    /// Whether some candidate could be guaranteed by something of which the branch of a victim holds more than its grant.
+    fn may_have_borrowed(&self, victim: &Victim<'_>) -> bool {
+        let Some((ours, theirs)) = self.branches(victim) else { return false };
+        victim.gang.takes.iter().filter(|(_, amount)| **amount > 0).any(|(counter, _)| {
+            let one = Amounts::from([(Counter::clone(counter), 1)]);
+            let mut side = self.side(self.own_roots, ours);
+            side.any(|node| !self.left.guaranteeing(node, &one).is_empty())
+                && self.left.held(theirs, counter) > self.left.grant(theirs, counter)
+        })
     }
 
     /// How the offers that a gang has and the candidate lacks rank the preemptor, compared with the gang: the least of it.

@@ -1,0 +1,230 @@
+//! What a cycle finds out about nominations: whether their gangs are free, whether they are still right, and which ones are to be made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use claiming::{NominatedSeats, NominationStep, VictimClaim, nomination_steps};
+use crds::{Nomination, Unmatched};
+use gangindex::Engine;
+use kube::ResourceExt;
+use matchmaker::{
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGang, Preempting, Preemptions, Snapshot, Verdict, is_still_right,
+    preempt,
+};
+use pool::{
+    NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, nominated, nominated_gang, preemption_input,
+};
+
+use super::{NominationId, Nominations, id_of, victim_claims, words};
+use crate::claims::Claims;
+use crate::status::Finding;
+
+/// What a cycle begins with.
+pub(crate) struct CycleNominations {
+    stored: Vec<StoredNomination>,
+    input: Option<PreemptionInput>,
+    /// The uids of jobs that nothing is preempted for now.
+    spared: BTreeSet<String>,
+    victims_max: usize,
+    /// Whether gangs may be preempted at all: not while a nomination is being written, as its victims are not known here yet.
+    may_preempt: bool,
+}
+
+/// A nomination when the cycle began.
+struct StoredNomination {
+    key: ObjectKey,
+    uid: String,
+    nomination: Nomination,
+    victims: Vec<VictimClaim>,
+    is_judged: bool,
+}
+
+/// What a cycle found of a nomination that is stored.
+struct NominationLook {
+    key: ObjectKey,
+    id: NominationId,
+    /// When the cycle began.
+    victims: Vec<VictimClaim>,
+    seats: NominatedSeats,
+    /// If that was asked.
+    is_right: Option<bool>,
+}
+
+/// What it found.
+#[derive(Default)]
+pub(crate) struct NominationsFound {
+    /// What it found of each that is stored.
+    looked: Vec<NominationLook>,
+    /// The gangs of nominations that are free.
+    gangs: Vec<Gang>,
+    preemptions: Preemptions,
+    held: Vec<HeldGang>,
+}
+
+impl CycleNominations {
+    /// Before gangs are searched for: the gangs of nominations that are free are found already.
+    pub(crate) fn look(&self, pool: &mut Snapshot, settings: &EngineConfig, now: i64) -> NominationsFound {
+        let mut found = NominationsFound::default();
+        for StoredNomination { key, uid, nomination, victims, is_judged } in &self.stored {
+            let root = pool.roots.iter().map(|root| root.ad).find(|ad| pool.ad(*ad).is_some_and(|ad| ad.uid == *uid));
+            let mut is_right = None;
+            let seats = match root.map(|root| (root, nominated_gang(pool, nomination, settings, now))) {
+                None => NominatedSeats::Unknown,
+                Some((_, NominatedGang::Broken)) => NominatedSeats::Broken,
+                Some((root, NominatedGang::Free(gang))) => {
+                    pool.roots.retain(|own| own.ad != root);
+                    found.gangs.push(gang);
+                    NominatedSeats::Free
+                }
+                Some((root, NominatedGang::Held(gang))) => {
+                    if !is_judged {
+                        is_right = Some(self.is_right(pool, (root, &gang), nomination, (settings, now)));
+                    }
+                    NominatedSeats::Held
+                }
+            };
+            let (key, id, victims) = (key.clone(), id_of(uid, nomination), victims.clone());
+            found.looked.push(NominationLook { key, id, victims, seats, is_right });
+        }
+        found
+    }
+
+    fn is_right(
+        &self,
+        pool: &Snapshot,
+        gang: (AdId, &Gang),
+        nomination: &Nomination,
+        (settings, now): (&EngineConfig, i64),
+    ) -> bool {
+        let Some(input) = &self.input else { return false };
+        // Those that it names count as ending for all others.
+        let is_own = |gang: &&HeldGang| nomination.victims.contains(&gang.name);
+        let own: Vec<HeldGang> = input.ending.iter().filter(is_own).cloned().collect();
+        let others: Vec<HeldGang> = input.ending.iter().filter(|gang| !is_own(gang)).cloned().collect();
+        let spared = BTreeSet::new();
+        let victims = (0..own.len()).collect();
+        let preempting =
+            Preempting { terms: &input.terms, held: &own, ending: &others, spared: &spared, victims_max: own.len() };
+        is_still_right(pool, gang, &victims, &preempting, (settings, now))
+    }
+
+    /// After it: which gangs are to end for the jobs that are left over.
+    pub(crate) fn preempt(
+        &self,
+        found: &mut NominationsFound,
+        (pool, cycle): (&Snapshot, &Cycle),
+        engine: &mut Engine,
+        (settings, now): (&EngineConfig, i64),
+    ) {
+        let input = self.input.as_ref().filter(|input| self.may_preempt && !input.held.is_empty());
+        let Some(input) = input else { return };
+        let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
+        let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
+        let waiting: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).collect();
+        let is_spared = |ad: &&AdId| pool.ad(**ad).is_some_and(|ad| self.spared.contains(&ad.uid));
+        let spared: BTreeSet<AdId> = waiting.iter().filter(is_spared).copied().collect();
+        let preempting = Preempting {
+            terms: &input.terms,
+            held: &input.held,
+            ending: &input.ending,
+            spared: &spared,
+            victims_max: self.victims_max,
+        };
+        let quiet = EngineConfig { explains: false, ..settings.clone() };
+        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| {
+            engine.negotiate(view, settings, now).gangs.into_iter().next()
+        };
+        found.preemptions = preempt((pool, &cycle.gangs), &waiting, &preempting, (&quiet, now), &mut search);
+        found.held.clone_from(&input.held);
+    }
+}
+
+impl NominationsFound {
+    /// The gangs of nominations, which come before all others.
+    pub(crate) fn take_gangs(&mut self) -> Vec<Gang> {
+        std::mem::take(&mut self.gangs)
+    }
+}
+
+impl Nominations {
+    /// What a cycle begins with.
+    pub(crate) fn begin(&mut self, objects: &Objects, pool: &Snapshot, claims: &Claims) -> CycleNominations {
+        let now_ms = claims.context.now_ms();
+        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
+        let Some(rules) = rules.filter(|_| pool.policy.is_some()) else {
+            let (stored, spared) = (Vec::new(), BTreeSet::new());
+            return CycleNominations { stored, input: None, spared, victims_max: 0, may_preempt: false };
+        };
+        let stored = nominated(objects).map(|(key, held, nomination)| {
+            let uid = held.object.uid().unwrap_or_default();
+            StoredNomination {
+                key: key.clone(),
+                victims: victim_claims(nomination, objects),
+                is_judged: self.judged.contains_key(&id_of(&uid, nomination)),
+                nomination: nomination.clone(),
+                uid,
+            }
+        });
+        let stored: Vec<StoredNomination> = stored.collect();
+        let mut spared: BTreeSet<String> = stored.iter().map(|stored| stored.uid.clone()).collect();
+        let may_preempt = self.writing.lock().is_empty();
+        self.judged.retain(|(uid, _), _| objects.jobs.by_uid(uid).is_some());
+        self.pauses.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
+        let paused = self.pauses.iter().filter(|(_, pause)| pause.lasts(now_ms));
+        spared.extend(paused.map(|(uid, _)| uid.clone()));
+        let victims_max = self.budget.left(rules.evictions_per_hour, now_ms);
+        CycleNominations { stored, input: preemption_input(objects, pool), spared, victims_max, may_preempt }
+    }
+
+    /// Takes in what a cycle has found: what is over is taken out, and what is decided is stored. What jobs are told of it replaces what was found
+    /// of them.
+    pub(crate) fn end(
+        &mut self,
+        found: &NominationsFound,
+        (pool, provenance): (&Snapshot, &Provenance),
+        findings: &mut BTreeMap<String, Arc<Finding>>,
+        objects: &Objects,
+        claims: &Arc<Claims>,
+    ) {
+        for NominationLook { key, id, victims, seats, is_right } in &found.looked {
+            let Some(held) = objects.jobs.get(key) else { continue };
+            let Some(nomination) = held.object.status.as_ref().and_then(|status| status.nomination.as_ref()) else {
+                continue;
+            };
+            if id_of(&held.object.uid().unwrap_or_default(), nomination) != *id {
+                continue;
+            }
+            self.judged.extend(is_right.map(|is_right| (id.clone(), is_right)));
+            let known = self.known(held, nomination, (*seats, Some(victims)), objects, claims);
+            for step in nomination_steps(&known) {
+                match step {
+                    NominationStep::Drop(end) => self.drop_it(held, nomination, end, claims),
+                    NominationStep::Claim => claims.context.metrics.accounts.nomination_ended("Claimed"),
+                    NominationStep::Store | NominationStep::Judge | NominationStep::Release(_) => {}
+                }
+            }
+            let counts = findings.get(&id.0).map_or_else(Unmatched::default, |found| found.counts.clone());
+            findings.insert(id.0.clone(), Arc::new(words::waits_for(victims.len(), counts)));
+        }
+        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
+        let Some(rules) = rules else { return };
+        for (root, answer) in &found.preemptions {
+            let Some(uid) = pool.ad(*root).map(|ad| ad.uid.clone()) else { continue };
+            let Some(finding) = findings.get(&uid).cloned() else { continue };
+            let told = match answer {
+                Ok(proposal) if !rules.is_dry_run => {
+                    let victims = proposal.victims.iter().filter_map(|place| found.held.get(*place));
+                    let victims = victims.map(|gang| gang.name.clone()).collect();
+                    let told = words::waits_for(proposal.victims.len(), finding.counts.clone());
+                    self.store(proposal, victims, &told, (pool, provenance), objects, claims);
+                    told
+                }
+                _ => words::with_preemption(&finding, answer),
+            };
+            if let (Ok(_), true) = (answer, rules.is_dry_run) {
+                self.tell_dry(&uid, &told, objects, claims);
+            }
+            findings.insert(uid, Arc::new(told));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What people are told of preemption. A tenant learns of another one only that there is one: the job that takes the place is named to jobs of its
+//! own namespace, and accounts of others are not.
+
+use std::sync::Arc;
+
+use crds::conditions::reasons;
+use crds::{Match, Nomination, PreemptionReason, Unmatched, UnmatchedPreemption};
+use matchmaker::{NotPreempted, Proposal};
+use pool::{ObjectKey, reason_of};
+
+use crate::status::{Finding, cut};
+
+/// How a message to a victim begins, by the reason, and the reason of its condition.
+const WORDS: [(PreemptionReason, &str, &str, &str); 4] = [
+    (
+        PreemptionReason::Rank,
+        reasons::PREEMPTED_BY_RANK,
+        "by rank",
+        "the offers that another job needs rank that job higher",
+    ),
+    (
+        PreemptionReason::Reclaim,
+        reasons::PREEMPTED_BY_RECLAIM,
+        "by reclaim",
+        "another account takes back what is guaranteed to it",
+    ),
+    (PreemptionReason::Share, reasons::PREEMPTED_BY_SHARE, "by share", "another account holds less for its weight"),
+    (
+        PreemptionReason::Priority,
+        reasons::PREEMPTED_BY_PRIORITY,
+        "by priority",
+        "a job of the same account has the higher priority",
+    ),
+];
+
+/// What the job of a victim is told.
+pub(super) fn message(nominee: &ObjectKey, nomination: &Nomination, victim: Option<&Arc<Match>>) -> String {
+    let found = WORDS.iter().find(|(reason, ..)| *reason == nomination.mode);
+    let said = found.map(|(_, _, how, why)| format!("{how}: {why}")).unwrap_or_default();
+    let namespace = victim.and_then(|found| found.metadata.namespace.as_deref());
+    if namespace == Some(nominee.namespace.as_str()) { format!("{said}; for Job {nominee}") } else { said }
+}
+
+/// The reason of the condition `Preempted` for what a victim was told, and the mode.
+pub(crate) fn preempted_reason(message: &str) -> (&'static str, &'static str) {
+    let found = WORDS.iter().find(|(_, _, how, _)| message.starts_with(how));
+    found.map_or((reasons::PREEMPTED, ""), |(mode, reason, ..)| (*reason, mode.as_str()))
+}
+
+/// What a job with a nomination is told.
+pub(super) fn waits_for(victims: usize, counts: Unmatched) -> Finding {
+    let why = match victims {
+        1 => "1 gang is being stopped for it".to_owned(),
+        number => format!("{number} gangs are being stopped for it"),
+    };
+    Finding { reason: reasons::WAITING_FOR_PREEMPTED, why, counts }
+}
+
+/// What preemption would do, or why nothing is done, beside what was found.
+pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPreempted>) -> Finding {
+    let mut finding = finding.clone();
+    let (said, data) = match found {
+        Ok(proposal) => {
+            let mode = reason_of(proposal.mode);
+            let how = WORDS.iter().find(|(own, ..)| Some(*own) == mode).map_or("", |(_, _, how, _)| how);
+            let gangs = if proposal.victims.len() == 1 { "gang" } else { "gangs" };
+            let said = format!("preemption {how} would stop {} {gangs} for it", proposal.victims.len());
+            let victims = i64::try_from(proposal.victims.len()).unwrap_or(i64::MAX);
+            (said, UnmatchedPreemption { mode, victims, refused: None })
+        }
+        Err(why) => {
+            let (word, said) = refusal(*why);
+            (said.to_owned(), UnmatchedPreemption { refused: Some(word.to_owned()), ..UnmatchedPreemption::default() })
+        }
+    };
+    finding.why = cut(&format!("{}; {said}", finding.why), 256);
+    finding.counts.preemption = Some(data);
+    finding
+}
+
+/// Why nothing is preempted, as a word and as a sentence.
+fn refusal(why: NotPreempted) -> (&'static str, &'static str) {
+    match why {
+        NotPreempted::Refused(policy::Refusal::NoCandidate | policy::Refusal::NotEnoughVictims) => {
+            ("NotEnoughVictims", "the gangs that may be preempted for it do not make enough room")
+        }
+        NotPreempted::Refused(policy::Refusal::TooManyVictims) => {
+            ("TooManyVictims", "more gangs would have to be preempted for it than maxVictims of the PoolPolicy permits")
+        }
+        NotPreempted::Refused(policy::Refusal::QuotaExceeded) => {
+            ("QuotaExceeded", "its quota does not permit it, whatever is preempted")
+        }
+        NotPreempted::Ending => ("Ending", "gangs that are ending make room for it"),
+        NotPreempted::BudgetSpent => {
+            ("BudgetSpent", "evictionsPerHour of the PoolPolicy permits no more preemptions now")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_is_read_back_from_what_was_told() {
+        for (mode, reason, how, why) in WORDS {
+            assert_eq!(preempted_reason(&format!("{how}: {why}; for Job a/b")), (reason, mode.as_str()));
+        }
+        assert_eq!(preempted_reason("something else"), ("Preempted", ""));
+    }
+}

@@ -1,0 +1,129 @@
+//! A job that waits takes the place of one that runs, whatever happens to any write of that; and what is held for it is given to nobody else.
+
+use apiserver::Verb;
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::accounts::{POLICIES, policy};
+use crate::faults::{Fault, Strike, Twist};
+use crate::matrix::play;
+use crate::scenarios::{Scenario, job, license, machine};
+use crate::stage::Stage;
+
+const PREEMPTED: Scenario = Scenario { name: "preempted", play: preempted };
+
+fn says(stage: &Stage, job: &str, type_: &str, reason: &str) -> bool {
+    let found = stage.get("jobs", job).unwrap_or_default();
+    let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.iter().any(|condition| condition["type"] == type_ && condition["reason"] == reason)
+}
+
+fn status(stage: &Stage, job: &str) -> Value {
+    stage.get("jobs", job).unwrap_or_default()["status"].clone()
+}
+
+/// One machine and one seat, which `low` has had for longer than it is left alone; `between` waits for them.
+fn full(stage: &mut Stage, mode: &str) -> Result<(), String> {
+    stage.create(&machine("m0", 9));
+    stage.create(&license(1));
+    policy(stage, &json!({"preemption": {"mode": mode, "reasons": ["Priority"], "minRuntimeSeconds": 10}}));
+    stage.start(&[]);
+    stage.create(&job("low", &json!({})));
+    stage.until("low is claimed", |stage| stage.phase("low") == "Claimed")?;
+    stage.pass(15_000);
+    Ok(())
+}
+
+/// `high` takes the place of `low`, and `between`, which came before it, does not.
+pub(crate) fn preempted(stage: &mut Stage) -> Result<(), String> {
+    full(stage, "On")?;
+    stage.create(&job("high", &json!({"priority": 5})));
+    stage.create(&job("between", &json!({"priority": -1})));
+    stage.until("high is claimed", |stage| stage.phase("high") == "Claimed")?;
+    if stage.phase("between") == "Claimed" {
+        return Err("what is held for one job was given to another".to_owned());
+    }
+    // Its seats are free before it is told so.
+    stage.until("low is told", |stage| says(stage, "low", "Preempted", "PreemptedByPriority"))?;
+    let (high, low) = (status(stage, "high"), status(stage, "low"));
+    if !high["nomination"].is_null() || low["preemptions"] != 1 {
+        return Err(format!("nominations end, and one gang was preempted once: {high} {low}"));
+    }
+    stage.merge("jobs", "high", &json!({"done": true}));
+    stage.until("high is over", |stage| stage.phase("high") == "Succeeded")?;
+    stage.until("low is claimed again", |stage| says(stage, "low", "Preempted", "ClaimedAgain"))
+}
+
+#[test]
+fn what_is_told_and_what_is_stored() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, "DryRun").unwrap();
+    stage.create(&job("high", &json!({"priority": 5})));
+    stage
+        .until("it is told what would be done", |stage| {
+            status(stage, "high")["unmatched"]["preemption"] == json!({"mode": "Priority", "victims": 1})
+        })
+        .unwrap();
+    stage.pass(60_000);
+    assert_eq!((stage.phase("low").as_str(), &status(&stage, "high")["nomination"]), ("Claimed", &Value::Null));
+    let on = json!({"spec": {"preemption": {"mode": "On"}}});
+    assert!(stage.ask(&Method::PATCH, &format!("{POLICIES}/pool"), &on).code < 300);
+    stage.until("high is claimed", |stage| stage.phase("high") == "Claimed").unwrap();
+    assert!(says(&stage, "low", "Preempted", "PreemptedByPriority"), "{}", status(&stage, "low"));
+    assert!(says(&stage, "low", "Claimed", "Preempted"), "{}", status(&stage, "low"));
+    let released = stage.ours("matches").into_iter().find(|found| found["status"]["decision"] == "Released").unwrap();
+    assert_eq!(released["status"]["reason"], "Preempted");
+    // Nothing is preempted for it in turn: it has the lower priority.
+    let before = stage.log.len();
+    stage.pass(120_000);
+    assert_eq!(stage.phase("high"), "Claimed");
+    assert!(stage.log.len() < before + 8, "{}", stage.log[before..].join("\n"));
+    stage.rest().unwrap();
+}
+
+#[test]
+fn without_preemption_who_waits_waits() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, "Off").unwrap();
+    stage.create(&job("high", &json!({"priority": 5})));
+    stage.pass(600_000);
+    let high = status(&stage, "high");
+    assert_eq!((stage.phase("low").as_str(), &high["unmatched"]["preemption"]), ("Claimed", &Value::Null));
+    assert_eq!(
+        high["why"],
+        "port `cpu`: 1 ad that would match is taken; port `license`: 1 ad that would match is taken"
+    );
+}
+
+#[test]
+fn what_is_held_for_a_job_that_is_suspended_is_free_again() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, "On").unwrap();
+    // Releases are kept back: what is decided is stored, and nothing is ended yet.
+    stage.keep_back(|call| call.plural == "matches" && call.verb == Verb::Patch, 1);
+    stage.create(&job("high", &json!({"priority": 5})));
+    stage.until("it is nominated", |stage| !status(stage, "high")["nomination"].is_null()).unwrap();
+    assert!(says(&stage, "high", "Matched", "WaitingForPreempted"), "{}", status(&stage, "high"));
+    assert_eq!(stage.phase("low"), "Claimed");
+    stage.merge("jobs", "high", &json!({"suspend": true}));
+    stage.until("it is not any more", |stage| status(stage, "high")["nomination"].is_null()).unwrap();
+}
+
+/// N1 to N5, and all writes between them.
+#[test]
+fn wherever_the_controller_is_killed_its_successor_goes_on() {
+    let calm = play(&PREEMPTED, None, Twist::None);
+    calm.result.unwrap_or_else(|why| panic!("{why}\n{}", calm.log.join("\n")));
+    let first = calm.log.iter().position(|write| write.contains("jobs/status high")).unwrap();
+    let mut struck = 0;
+    for fault in [Fault::KilledBefore, Fault::KilledAfter, Fault::AnswerLost] {
+        for ordinal in first + 1..=calm.log.len() {
+            let played = play(&PREEMPTED, Some(Strike { ordinal, fault, leases: false }), Twist::None);
+            let log = || played.log.join("\n");
+            assert_eq!(played.result, Ok(()), "{fault:?} at write {ordinal}:\n{}", log());
+            struck += usize::from(played.struck);
+        }
+    }
+    println!("{} writes, {struck} plays struck", calm.log.len() - first);
+    assert!(struck > 40, "{struck}");
+}

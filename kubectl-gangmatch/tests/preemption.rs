@@ -1,0 +1,91 @@
+//! What `match` says of preemption in a pool that was saved with its claims, and that what is nominated is given to nobody else.
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    use serde_json::{Value, json};
+
+    fn object(kind: &str, name: &str, spec: &Value, status: &Value) -> Value {
+        let metadata = json!({"namespace": "pool", "name": name, "uid": format!("u-{name}"), "generation": 1,
+            "creationTimestamp": "2026-11-21T10:00:00Z"});
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec, "status": status})
+    }
+
+    fn job(name: &str, priority: i32, status: &Value) -> Value {
+        let spec = json!({"constraint": "other.Type == \"Machine\"", "priority": priority, "owner": name});
+        object("Job", name, &spec, status)
+    }
+
+    fn members(job: &str) -> Value {
+        json!([
+            {"id": 0, "kind": "Job", "namespace": "pool", "name": job, "uid": format!("u-{job}"), "generation": 1},
+            {"id": 1, "kind": "Machine", "namespace": "pool", "name": "m", "uid": "u-m", "generation": 1, "parent": 0,
+             "parentPort": "other", "port": "other", "allocation": {"slots": 1}, "charge": "1.000000"}])
+    }
+
+    /// A machine that `low` holds since ten o'clock, and two jobs that wait, `high` with this status.
+    fn pool(mode: &str, high: &Value) -> Vec<Value> {
+        let claim = json!({"claim": {"match": "low-1", "uid": "u-low-1"}});
+        let entry = json!({"u-low-1": {"match": "pool/low-1", "allocation": {"slots": 1}, "vote": "Accepted"}});
+        let found = json!({"attempt": 1, "cycle": {"id": "1", "time": "2026-11-21T10:00:00Z", "seed": 1}, "epoch": 0,
+            "reserveTimeoutSeconds": 30, "summary": "other=pool/m", "rank": "0", "members": members("low")});
+        let committed = json!({"decision": "Committed", "committedAt": "2026-11-21T10:00:00Z"});
+        let preemption = json!({"preemption": {"mode": mode, "reasons": ["Priority"]}});
+        let policy = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy", "metadata": {"name": "pool"},
+            "spec": preemption});
+        vec![
+            policy,
+            object("Machine", "m", &json!({"constraint": "true"}), &json!({"claims": entry})),
+            object("Match", "low-1", &found, &committed),
+            job("low", 0, &claim),
+            job("high", 10, high),
+            job("next", 5, &json!({})),
+        ]
+    }
+
+    fn matched(name: &str, objects: &[Value], now: &str) -> String {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+        std::fs::write(folder.join("pool.json"), list.to_string()).unwrap();
+        let arguments = ["match", "-f", "pool.json", "--now", now];
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_kubectl-gangmatch")).args(arguments).current_dir(folder).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && errors.is_empty(), "{errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[test]
+    fn who_would_be_preempted_is_told_and_only_for_the_first_in_line() {
+        let said = "pool/high can have other=pool/m after preemption by priority of the gang of pool/low.\n";
+        let printed = matched("who", &pool("On", &json!({})), "2026-11-21T14:00:00Z");
+        assert!(printed.contains(said) && !printed.contains("pool/next can have"), "{printed}");
+        // Not before it has run for as long as it is left alone, and not where preemption is off.
+        let young = matched("young", &pool("On", &json!({})), "2026-11-21T10:04:59Z");
+        let off = matched("off", &pool("Off", &json!({})), "2026-11-21T14:00:00Z");
+        assert!(!young.contains("preemption") && !off.contains("preemption"), "{young}{off}");
+    }
+
+    #[test]
+    fn what_is_nominated_is_given_to_nobody_else() {
+        let nomination = json!({"nomination": {"time": "2026-11-21T13:59:00Z", "mode": "Priority",
+            "gang": members("high"), "victims": ["u-low-1"]}});
+        let mut objects = pool("On", &nomination);
+        objects.retain(|object| {
+            !["Match", "Job"].contains(&object["kind"].as_str().unwrap()) || object["metadata"]["name"] != "low"
+        });
+        objects.retain(|object| object["kind"] != "Match");
+        objects[1]["status"] = json!({});
+        let printed = matched("nominated", &objects, "2026-11-21T14:00:00Z");
+        assert!(!printed.contains("pool/next  "), "the machine is free, and held for the other job: {printed}");
+        objects
+            .iter_mut()
+            .filter(|object| object["metadata"]["name"] == "high")
+            .for_each(|job| job["status"] = json!({}));
+        let printed = matched("free", &objects, "2026-11-21T14:00:00Z");
+        assert!(printed.contains("pool/high"), "{printed}");
+    }
+}

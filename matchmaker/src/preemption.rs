@@ -1,0 +1,189 @@
+//! Preemption: which gangs have to end so that a root that is left over can have one.
+//!
+//! The rules are those of the crate `policy`. What is added here is the gang: it is searched for in the pool as it would be without the gangs
+//! that may be preempted, by the same search that finds all gangs.
+
+mod question;
+mod terms;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use policy::{Amounts, ClaimedGang, Mode, Quotas, Refusal};
+
+use crate::account_queue::AccountQueue;
+use crate::charges::Prices;
+use crate::gang::Gang;
+use crate::model::{AdId, Config, Snapshot};
+
+use self::question::PreemptionQuestion;
+pub use self::terms::PreemptionTerms;
+
+/// The most roots that are looked at in one cycle.
+const ROOTS_MAX: usize = 16;
+
+/// A claimed gang.
+#[derive(Clone, Debug)]
+pub struct HeldGang {
+    /// Its name, unique.
+    pub name: String,
+    /// The account that it is charged to.
+    pub account: Arc<str>,
+    /// Of its job.
+    pub priority: i64,
+    /// When it was committed, in seconds since 1970.
+    pub since: i64,
+    /// How often its job was preempted before.
+    pub preemptions: u32,
+    /// What its account holds less of when it has ended, by counter.
+    pub takes: Amounts,
+    /// The gang, by the ads of the snapshot. What is asked of an offer is what the end of the gang gives back: nothing of a seat that
+    /// another gang shares.
+    pub gang: Gang,
+}
+
+/// What preemption is decided on, beside the pool.
+#[derive(Debug)]
+pub struct Preempting<'p> {
+    /// The administrator's terms.
+    pub terms: &'p PreemptionTerms,
+    /// The committed gangs that are not ending.
+    pub held: &'p [HeldGang],
+    /// The gangs that are ending; what they hold counts as free, unless it is nominated.
+    pub ending: &'p [HeldGang],
+    /// Roots that nothing is preempted for now.
+    pub spared: &'p BTreeSet<AdId>,
+    /// How many gangs may be preempted in this cycle.
+    pub victims_max: usize,
+}
+
+/// A gang that a root has once some others have ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// The root.
+    pub root: AdId,
+    /// Its gang.
+    pub gang: Gang,
+    /// The places of the victims in the list of held gangs.
+    pub victims: Vec<usize>,
+    /// The last of the modes that were needed, in their order.
+    pub mode: Mode,
+}
+
+/// Why nothing is preempted for a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NotPreempted {
+    /// The rules do not permit it.
+    Refused(Refusal),
+    /// Gangs that are ending make room for it.
+    Ending,
+    /// Too many gangs were preempted in the whole pool of late.
+    BudgetSpent,
+}
+
+/// What came of it, for each root that was looked at.
+pub type Preemptions = Vec<(AdId, Result<Proposal, NotPreempted>)>;
+
+/// Finds the best gang of the only root of a snapshot.
+pub type FindGang<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Option<Gang> + 'f;
+
+/// Which gangs have to end for the roots that a cycle has left over and that wait for capacity, in the order in which roots are served. What is
+/// decided for one root counts for the next: its gang is taken, and its victims hold nothing any more.
+pub fn preempt(
+    (snapshot, gangs): (&Snapshot, &[Gang]),
+    waiting: &BTreeSet<AdId>,
+    preempting: &Preempting<'_>,
+    (config, now): (&Config, i64),
+    search: &mut FindGang<'_>,
+) -> Preemptions {
+    let Some(policy) = snapshot.policy.clone() else { return Vec::new() };
+    let mut left = snapshot.after(gangs);
+    left.policy = None;
+    left.roots.retain(|root| waiting.contains(&root.ad) && !preempting.spared.contains(&root.ad));
+    if left.roots.is_empty() || preempting.held.is_empty() {
+        return Vec::new();
+    }
+    let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
+    let mut quotas: Quotas<'_> = queue.quotas().clone();
+    for gang in preempting.ending {
+        policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
+    }
+    let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
+    let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
+    let (mut all, mut ended, mut looked_at) = (Preemptions::new(), BTreeSet::new(), 0);
+    while let Some(turn) = queue.next() {
+        if looked_at == ROOTS_MAX || config.stop.is_set() {
+            break;
+        }
+        looked_at += 1;
+        let question = PreemptionQuestion {
+            pool: &pool,
+            policy: &policy,
+            preempting,
+            root: turn.root,
+            account: queue.account(turn.root),
+            quotas: &quotas,
+            ended: &ended,
+            config,
+            now,
+        };
+        let mut answer = question.ask(search);
+        let victims_before = ended.len();
+        if let Ok(proposal) = &answer
+            && victims_before + proposal.victims.len() > preempting.victims_max
+        {
+            answer = Err(NotPreempted::BudgetSpent);
+        }
+        if let Ok(proposal) = &answer {
+            let charge = queue.charge_of(turn.root, &proposal.gang, config, now);
+            for gang in proposal.victims.iter().filter_map(|place| preempting.held.get(*place)) {
+                policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
+            }
+            let account = queue.account(turn.root);
+            policy.tree.own_roots(account).into_iter().for_each(|node| quotas.take(node, &charge.takes));
+            let freed = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
+            let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
+            pool = pool.freed(freed).after(std::slice::from_ref(&proposal.gang));
+            ended.extend(proposal.victims.iter().copied());
+        }
+        queue.not_found();
+        all.push((turn.ad, answer));
+    }
+    all
+}
+
+/// Whether a nomination that was stored is still right, by the same question as before: the gangs that it names, as far as they have not ended,
+/// may be preempted for its gang, and make room for it.
+pub fn is_still_right(
+    snapshot: &Snapshot,
+    (root, gang): (AdId, &Gang),
+    victims: &BTreeSet<usize>,
+    preempting: &Preempting<'_>,
+    (config, now): (&Config, i64),
+) -> bool {
+    let Some(policy) = snapshot.policy.clone() else { return false };
+    let Some(root) = snapshot.roots.iter().find(|own| own.ad == root) else { return false };
+    let Some(account) = policy.account_of.get(&root.ad) else { return false };
+    let mut quotas = Quotas::new(&policy.tree, &policy.total);
+    let ended: BTreeSet<usize> = (0..preempting.held.len()).filter(|place| !victims.contains(place)).collect();
+    for gang in preempting.ending {
+        policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
+    }
+    let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
+    let own = gang.members.iter().map(|member| (member.ad, &member.ask));
+    let pool = snapshot.freed(ending.map(|member| (member.ad, &member.ask)).chain(own));
+    let mut seats = policy.seats.clone();
+    let charge = policy.charge_of((&pool, gang), account, &mut seats, &mut Prices::of(config, now));
+    // What is nominated counts as held already.
+    policy.tree.own_roots(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
+    let (quotas, ended) = (&quotas, &ended);
+    let question =
+        PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
+    question.is_answered_by(gang)
+}
+
+/// The gangs as the rules see them, without those that have ended.
+fn claimed(pool: &Snapshot, preempting: &Preempting<'_>, ended: &BTreeSet<usize>) -> BTreeMap<usize, ClaimedGang> {
+    let held = preempting.held.iter().enumerate().filter(|(place, _)| !ended.contains(place));
+    held.map(|(place, gang)| (place, question::claimed_gang(pool, gang))).collect()
+}

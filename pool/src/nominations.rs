@@ -1,0 +1,90 @@
+//! Nominations: what is held for jobs that wait. It counts as taken for all others, and is charged to the account of the job.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crds::{Job, Nomination, charge_micros};
+use kube::ResourceExt;
+use matchmaker::{AdKey, Ask, Config, Disagreement, Gang, PoolAd, Snapshot, verified};
+use policy::Amount;
+
+use crate::accounts::Submitting;
+use crate::key::ObjectKey;
+use crate::objects::Objects;
+use crate::recorded_gang::gang_over;
+use crate::snapshot::AssumedGang;
+use crate::store::Cached;
+
+/// What the gang of a nomination has come to.
+#[derive(Clone, Debug)]
+pub enum NominatedGang {
+    /// All of it is free: the gang, with its score as it is now.
+    Free(Gang),
+    /// Some of it is held.
+    Held(Gang),
+    /// It is no gang any more.
+    Broken,
+}
+
+/// The nomination of a job that no Match holds; none if it is not about this job.
+pub fn nomination_of(job: &Job) -> Option<&Nomination> {
+    let nomination = job.status.as_ref()?.nomination.as_ref()?;
+    let is_own = nomination.gang.first().is_some_and(|root| root.uid == job.uid().unwrap_or_default());
+    Some(nomination).filter(|_| is_own && job.claim().is_none())
+}
+
+/// The jobs with a nomination.
+pub fn nominated(objects: &Objects) -> impl Iterator<Item = (&ObjectKey, &Cached<Job>, &Nomination)> {
+    objects.jobs.iter().filter_map(|(key, held)| Some((key, held, nomination_of(&held.object)?)))
+}
+
+/// What nominations take, as gangs that are being claimed. Those of jobs whose claims are under way are left out.
+pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<AssumedGang> {
+    let is_others = |held: &Cached<Job>| !under_way.contains(&held.object.uid().unwrap_or_default());
+    let mut of_others = nominated(objects).filter(|(_, held, _)| is_others(held)).peekable();
+    if of_others.peek().is_none() {
+        return Vec::new();
+    }
+    let submitting = objects.pool_policy.as_ref().map(|known| Submitting::of(objects, &known.terms));
+    let assumed = |(key, held, nomination): (&ObjectKey, &Cached<Job>, &Nomination)| {
+        let offers = nomination.gang.iter().skip(1);
+        let asks = offers.clone().map(|member| {
+            let key =
+                AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
+            (key, Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
+        });
+        let charges = offers.clone().map(|member| member.charge.as_deref().and_then(charge_micros).unwrap_or(0));
+        let charges: Vec<Amount> = charges.collect();
+        let account = submitting.as_ref().map(|submitting| submitting.of_job(&held.object).0);
+        AssumedGang {
+            // No Match has an empty name.
+            match_key: ObjectKey::new(&key.namespace, ""),
+            asks: asks.collect(),
+            charged: account.map(|account| (Arc::from(account), charges)),
+        }
+    };
+    of_others.map(assumed).collect()
+}
+
+/// The gang of a nomination in a snapshot in which it counts as taken.
+pub fn nominated_gang(snapshot: &Snapshot, nomination: &Nomination, config: &Config, now: i64) -> NominatedGang {
+    let Some(gang) = gang_over(&nomination.gang, snapshot) else { return NominatedGang::Broken };
+    let own = gang.members.iter().filter(|member| member.ask.share.is_none());
+    let without = snapshot.freed(own.map(|member| (member.ad, &member.ask)));
+    match verified(&without, &gang, config, now) {
+        Ok(verified) if !is_overfull(&without, &verified) => NominatedGang::Free(verified),
+        Ok(_) | Err(Disagreement::NoRoom(_)) => NominatedGang::Held(gang),
+        Err(_) => NominatedGang::Broken,
+    }
+}
+
+/// Whether more is taken of an offer whose seat the gang shares than there is: the seat counts as taken, though others may hold it.
+fn is_overfull(snapshot: &Snapshot, gang: &Gang) -> bool {
+    gang.members.iter().filter(|member| member.ask.share.is_some()).any(|member| {
+        let offer = snapshot.ad(member.ad).and_then(PoolAd::offer);
+        offer.is_some_and(|offer| {
+            let usage = snapshot.usage(member.ad, offer);
+            offer.capacity.iter().any(|(name, all)| usage.used(name) > *all)
+        })
+    })
+}

@@ -1,0 +1,133 @@
+//! What preemption is decided on: the administrator's terms, and the gangs that are claimed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crds::ad::PolicyTerms;
+use crds::{Decision, Match, Member, PreemptionReason};
+use kube::ResourceExt;
+use matchmaker::{Ask, HeldGang, Policy, PreemptionTerms, Snapshot};
+use policy::{Amounts, CHARGE, Mode, Permitted, taken_by_gang};
+
+use crate::accounting::{has_entry, micros_of};
+use crate::accounts::Submitting;
+use crate::key::ObjectKey;
+use crate::nominations::nominated;
+use crate::objects::Objects;
+use crate::recorded_gang::gang_over;
+
+/// What preemption is decided on.
+#[derive(Clone, Debug)]
+pub struct PreemptionInput {
+    /// The administrator's terms.
+    pub terms: PreemptionTerms,
+    /// The committed gangs that are not ending. Their names are the uids of their Matches.
+    pub held: Vec<HeldGang>,
+    /// The gangs that are ending, those that nominations name among them.
+    pub ending: Vec<HeldGang>,
+}
+
+/// What preemption in a snapshot is decided on; none if there is none.
+pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<PreemptionInput> {
+    let known = objects.pool_policy.as_ref()?;
+    let rules = known.terms.preemption.as_ref()?;
+    let policy = snapshot.policy.as_ref()?;
+    let terms = PreemptionTerms {
+        permitted: Permitted {
+            reasons: rules.reasons.iter().map(|reason| mode_of(*reason)).collect(),
+            min_runtime_seconds: rules.min_runtime_seconds,
+            max_victims: rules.max_victims,
+        },
+        requirements: rules.requirements.clone(),
+        rank: rules.rank.clone(),
+    };
+    let named: BTreeSet<&String> = nominated(objects).flat_map(|(_, _, nomination)| &nomination.victims).collect();
+    let submitting = Submitting::of(objects, &known.terms);
+    let mut input = PreemptionInput { terms, held: Vec::new(), ending: Vec::new() };
+    for found in objects.matches.values() {
+        let is_ending = match found.decision() {
+            Decision::Pending | Decision::Aborted => continue,
+            Decision::Committed => is_to_end(found, objects) || named.contains(&found.uid().unwrap_or_default()),
+            Decision::Released if has_entry(found, objects) => true,
+            Decision::Released => continue,
+        };
+        let Some(gang) = held_gang(found, objects, (snapshot, policy), (&known.terms, &submitting)) else { continue };
+        if is_ending { input.ending.push(gang) } else { input.held.push(gang) }
+    }
+    Some(input)
+}
+
+/// The mode of a reason.
+pub fn mode_of(reason: PreemptionReason) -> Mode {
+    match reason {
+        PreemptionReason::Rank => Mode::Rank,
+        PreemptionReason::Reclaim => Mode::Reclaim,
+        PreemptionReason::Share => Mode::Share,
+        PreemptionReason::Priority => Mode::Priority,
+    }
+}
+
+/// The reason of a mode; none of `None`.
+pub fn reason_of(mode: Mode) -> Option<PreemptionReason> {
+    match mode {
+        Mode::None => None,
+        Mode::Rank => Some(PreemptionReason::Rank),
+        Mode::Reclaim => Some(PreemptionReason::Reclaim),
+        Mode::Share => Some(PreemptionReason::Share),
+        Mode::Priority => Some(PreemptionReason::Priority),
+    }
+}
+
+/// Whether a committed claim is about to be released: its job does not want it any more.
+fn is_to_end(found: &Match, objects: &Objects) -> bool {
+    let job =
+        found.spec.members.first().and_then(|root| objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)));
+    let wants = |job: &crds::Job| !job.spec.done && !job.spec.suspend && job.metadata.deletion_timestamp.is_none();
+    found.metadata.deletion_timestamp.is_some() || job.is_none_or(|held| !wants(&held.object))
+}
+
+/// A claimed gang over the ads of a snapshot; none if some ad is not there any more, or not known.
+fn held_gang(
+    found: &Match,
+    objects: &Objects,
+    (snapshot, policy): (&Snapshot, &Policy),
+    (terms, submitting): (&PolicyTerms, &Submitting<'_>),
+) -> Option<HeldGang> {
+    let status = found.status.as_ref()?;
+    let mut gang = gang_over(&found.spec.members, snapshot)?;
+    let (mut charge, mut takes) = (0, Amounts::new());
+    for (member, recorded) in gang.members.iter_mut().zip(&found.spec.members).skip(1) {
+        if is_shared(recorded, objects) {
+            member.ask = Ask::default();
+            continue;
+        }
+        charge += micros_of(recorded, terms);
+        let counted = policy.offers.get(&member.ad);
+        for (counter, amount) in counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation)) {
+            *takes.entry(counter).or_default() += amount;
+        }
+    }
+    let (account, _) = submitting.of_match(found, objects);
+    let root = found.spec.members.first()?;
+    let job = &objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name))?.object;
+    let preemptions = job.status.as_ref().and_then(|status| status.preemptions).unwrap_or(0);
+    // An account pays the least charge for all its claims together with what it shares.
+    let mut takes = taken_by_gang(charge, takes);
+    takes.insert(CHARGE.into(), charge);
+    Some(HeldGang {
+        name: found.uid()?,
+        account: Arc::from(account),
+        priority: i64::from(job.spec.priority),
+        since: status.committed_at.as_ref()?.0.as_second(),
+        preemptions: u32::try_from(preemptions).unwrap_or(0),
+        takes,
+        gang,
+    })
+}
+
+/// Whether another claim shares the seat.
+fn is_shared(member: &Member, objects: &Objects) -> bool {
+    let Some(share) = &member.share else { return false };
+    let ledger = objects.offer_of(member).and_then(|offer| offer.status).map(|status| &status.claims);
+    ledger.is_some_and(|claims| claims.values().filter(|entry| entry.share.as_ref() == Some(share)).count() > 1)
+}
