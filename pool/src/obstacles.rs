@@ -4,8 +4,9 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use analysis::{Lacking, bound_together, withheld};
 use crds::conditions::reasons;
-use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict, bound_together, withheld};
+use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict};
 
 use crate::closure::Closure;
 use crate::readiness::matched_reason;
@@ -136,7 +137,7 @@ impl<'p> Obstacles<'p> {
         let opened = self.opened.get_or_init(|| opened(self.pool, self.unavailable));
         let ids: BTreeSet<AdId> = causes.keys().copied().collect();
         let lacking = withheld(opened, unmatched.root, &ids, steps, settings).into_iter();
-        let obstacle = |lacking: matchmaker::Lacking| Obstacle {
+        let obstacle = |lacking: Lacking| Obstacle {
             port: unmatched.ports.get(lacking.port).map(|port| port.label.clone()).unwrap_or_default(),
             offers: lacking
                 .offers

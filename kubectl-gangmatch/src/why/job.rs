@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
+use analysis::{Change, Inspected, Question, Suggestion, Unknown, Word, evidence, inspect, suggest, unknown};
 use classad::Expr;
 use crds::conditions::{find, reasons, types};
 use crds::{Job, Match};
 use kube::ResourceExt;
-use matchmaker::{
-    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, inspect, negotiate,
-    service_order, suggest, summary, unknown,
-};
+use matchmaker::{Gang, Root, Unmatched, negotiate, service_order, summary};
 use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state};
 
 use super::answer::{

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use analysis::{Pair, inspect_offer};
 use crds::OfferKind;
-use matchmaker::{AdId, AdKey, EXCERPT_MAX, Pair, PoolAd, inspect_offer};
+use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd};
 use pool::{ObjectKey, not_ready, usage, used_text, why_not_others};
 use serde::Serialize;
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use classad::{Dialect, Name, parse_expr, references, similar};
+use matchmaker::{AdId, PoolAd, Ports, Snapshot};
 
 use super::Change;
 use crate::inspect::Inspected;
-use crate::model::{AdId, PoolAd, Snapshot};
-use crate::ports::Ports;
 
 /// A name that nothing in the pool has.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,13 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use classad::Expr;
+use matchmaker::{AdId, Config, Finder, Misfit, PoolAd, Ports, Root, Snapshot, negotiate};
 
-use crate::capacity::Misfit;
-use crate::cycle::negotiate;
-use crate::finder::Finder;
 use crate::inspect::{Inspected, Pair};
-use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
-use crate::ports::Ports;
 
 mod edit;
 mod nearer;

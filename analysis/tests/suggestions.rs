@@ -1,7 +1,7 @@
 //! What is told a root's author beside the reason: changes that give a gang, and offers that suffice for the reason.
 
 #[cfg(test)]
-#[path = "why/stars.rs"]
+#[path = "../../gangindex/tests/why/stars.rs"]
 mod stars;
 #[cfg(test)]
 #[path = "../../matchmaker/tests/world/mod.rs"]
@@ -12,11 +12,12 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
+    use analysis::{Change, Question, Suggestion, Word, evidence, inspect, suggest, unknown, with_changes};
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Change, Config, Consent, Offer, Plain, PoolAd, Question, Res, Role, Root, Snapshot, Suggestion,
-        Unmatched, Usage, Word, evidence, inspect, negotiate, plain, suggest, unknown, with_changes,
+        AdId, AdKey, Config, Consent, Offer, Plain, PoolAd, Res, Role, Root, Snapshot, Unmatched, Usage, negotiate,
+        plain,
     };
     use proptest::prelude::*;
 
