@@ -131,6 +131,13 @@ fn the_verbs_see_a_cluster_and_change_it() {
         Ok((job["status"]["attempts"] == 2).then_some(()))
     });
     released.unwrap();
+    plane.apply(&second.replace("name: sim", "name: third")).unwrap();
+    prints(&plane, me, &["cancel", "third"], 0);
+    wait_for(&plane, "third", "Finished");
+    assert_eq!(
+        plane.kubectl_text(&["get", "gmj", "third", "-o", "jsonpath={.status.phase}"], None).unwrap(),
+        "Cancelled"
+    );
 }
 
 #[test]

@@ -45,15 +45,18 @@ enum Verb {
     /// Print the jobs, machines or licenses for which a constraint is true.
     #[command(after_help = command::query::AFTER_HELP)]
     Query(command::query::QueryArguments),
+    /// End jobs that wait or run, and keep their records.
+    #[command(after_help = command::cancel::AFTER_HELP)]
+    Cancel(command::change::JobsArguments),
     /// End the claims of jobs.
     #[command(after_help = command::release::AFTER_HELP)]
     Release(command::release::ReleaseArguments),
     /// Take jobs out of the queue for a while.
     #[command(after_help = command::suspend::AFTER_SUSPEND)]
-    Suspend(command::suspend::JobsArguments),
+    Suspend(command::change::JobsArguments),
     /// Put suspended jobs back into the queue.
     #[command(after_help = command::suspend::AFTER_RESUME)]
-    Resume(command::suspend::JobsArguments),
+    Resume(command::change::JobsArguments),
     /// Let machines or licenses accept no new claims.
     #[command(after_help = command::drain::AFTER_DRAIN)]
     Drain(command::drain::DrainArguments),
@@ -126,6 +129,7 @@ fn main() -> std::process::ExitCode {
         Verb::History(arguments) => command::history::run(&arguments, &mut out),
         Verb::Describe(arguments) => command::describe::run(&arguments, &mut out),
         Verb::Query(arguments) => command::query::run(&arguments, &mut out),
+        Verb::Cancel(arguments) => command::cancel::run(&arguments, &mut out),
         Verb::Release(arguments) => command::release::run(&arguments, &mut out),
         Verb::Suspend(arguments) => command::suspend::suspend(&arguments, &mut out),
         Verb::Resume(arguments) => command::suspend::resume(&arguments, &mut out),
