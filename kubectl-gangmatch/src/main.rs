@@ -157,7 +157,7 @@ fn main() -> std::process::ExitCode {
     };
     match done {
         Ok(code) => code,
-        // Whoever read the output has seen enough, as in `| head`.
+        // The reader of the output has closed it, as `| head` does.
         Err(error) if is_broken_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             use std::io::Write;
@@ -168,7 +168,7 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// Whether an error is that nobody reads the output any more.
+/// Whether an error is that the output was closed by its reader.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)

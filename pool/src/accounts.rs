@@ -46,7 +46,7 @@ pub struct Submitting<'o> {
     accounts: &'o BTreeMap<String, Arc<Account>>,
     /// The account of each submitter.
     names: BTreeMap<&'o Submitter, &'o str>,
-    /// Accounts that charge nobody, as an older one has their submitter.
+    /// Accounts to which nothing is charged, because an older one has their submitter.
     duplicates: BTreeMap<&'o str, &'o str>,
 }
 
@@ -200,7 +200,7 @@ pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<Stri
         let parent = account.spec.parent.as_deref().unwrap_or("");
         let found = match (submitting.duplicates.get(name.as_str()), tree.misplaced(name)) {
             (Some(first), _) => {
-                let what = format!("spec.submitter: account {first} has the same one and is older, so this account charges nobody; delete one of them");
+                let what = format!("spec.submitter: account {first} has the same one and is older, so nothing is charged to this account; delete one of them");
                 Some((reasons::DUPLICATE_SUBMITTER, what))
             }
             (None, Some(Misplaced::ParentMissing)) => {

@@ -69,7 +69,7 @@ pub struct Obstacles<'p> {
     unavailable: &'p [Unavailable],
     /// The pool as it would be if all offers were available to those that their owners allow.
     opened: OnceCell<Snapshot>,
-    /// Whoever reads it may know all offers.
+    /// The reader may know all offers.
     names_all: bool,
     /// What is left of the steps, by namespace, and in all.
     left: BTreeMap<String, u64>,

@@ -220,7 +220,7 @@ impl Answers {
         self.tokens.insert(digest, (viewer, until));
     }
 
-    /// What is remembered about a viewer; of too many, those of whom nothing is believed any more are forgotten first.
+    /// What is remembered about a viewer; of too many, those with no answer that is still valid are forgotten first.
     fn of_viewer(&mut self, viewer: &Arc<Viewer>, now: u64) -> &mut OfViewer {
         if !self.viewers.contains_key(viewer) {
             if self.viewers.len() >= VIEWERS_MAX {

@@ -24,6 +24,7 @@ mod least_privilege;
 mod metrics;
 mod nodes;
 mod page;
+mod reasons;
 mod repairs;
 mod requests;
 mod rights;

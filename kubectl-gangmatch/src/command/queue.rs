@@ -30,7 +30,7 @@ Examples:
   kubectl gangmatch queue -o json
 
 Exit status:
-  0  the queue was printed, even if nobody waits
+  0  the queue was printed, even if no job waits
   2  an option is wrong, the cluster cannot be read, or a file does not exist";
 
 /// Whose jobs to print, and how.

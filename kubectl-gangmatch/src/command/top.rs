@@ -197,7 +197,7 @@ impl<'o, W: Write> Terminal<'o, W> {
         }
         let mut key = [0_u8; 1];
         match stdin.lock().read(&mut key)? {
-            // Nobody is left to press a key.
+            // The terminal is closed: no key will follow.
             0 => Ok(Some(b'q')),
             _ => Ok(key.first().copied()),
         }
@@ -224,7 +224,7 @@ impl<'o, W: Write> Terminal<'o, W> {
 
 impl<W: Write> Drop for Terminal<'_, W> {
     fn drop(&mut self) {
-        // There is nobody left to tell if the terminal is gone.
+        // Nothing can be done if the terminal is gone.
         let _ = write!(self.out, "\x1b[?25h\x1b[?1049l");
         let _ = self.out.flush();
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.before);

@@ -1,4 +1,4 @@
-//! The answer about a machine or a license: who holds it, who could use it, and whom it refuses.
+//! The answer about a machine or a license: which jobs hold it, which could use it, and which it refuses.
 
 use std::collections::BTreeMap;
 

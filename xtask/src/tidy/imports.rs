@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// Who may import whom, of our own crates, tests included. Nobody imports a program.
+/// Which crates of this repository each crate may import, tests included. No crate imports a program.
 const IMPORTS: [(&str, &[&str]); 27] = [
     ("classad", &["classad"]),
     ("chart", &[]),
@@ -145,7 +145,7 @@ pub(crate) fn undescribed(metadata: &Value, text: &str) -> Vec<String> {
     members.map(|name| format!("crate {name}: docs/architecture.md has no paragraph about it")).collect()
 }
 
-/// Who has a stand-in as more than a dependency of its tests.
+/// Crates that have a stand-in as more than a dependency of its tests.
 fn shipped_stand_ins(metadata: &Value) -> Vec<String> {
     let packages = metadata.get("packages").and_then(Value::as_array).into_iter().flatten();
     let mut findings = Vec::new();
