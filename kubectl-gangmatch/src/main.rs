@@ -83,10 +83,10 @@ enum Verb {
     Summary(command::summary::SummaryArguments),
     /// Print what accounts have used, hold and deserve, as condor_userprio does. Needs the right to list accounts.
     #[command(after_help = command::userprio::AFTER_HELP)]
-    Userprio(command::userprio::UserprioArguments),
+    Userprio(command::accounts::AccountsArguments),
     /// Print the quotas of accounts: what is guaranteed, what is held, and how much more each can have. Needs the right to list accounts.
     #[command(after_help = command::quota::AFTER_HELP)]
-    Quota(command::quota::QuotaArguments),
+    Quota(command::accounts::AccountsArguments),
     /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
     Lint(command::lint::LintArguments),

@@ -1,9 +1,7 @@
 //! Each reason that a condition of a Job can have: what produces it and a change that clears it, told by the condition and by `why` alike.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
-use testbed::repository;
+use testbed::{product, repository};
 
 use crate::agents::{LONG, Shell, voting};
 use crate::claims::{hold_up_reserves, lift};
@@ -11,10 +9,8 @@ use crate::stage::{Namespace, Stage, license, machine, text};
 
 /// What `why` says of a job.
 fn why(here: &Namespace, job: &str) -> Value {
-    let plugin = repository::program("kubectl-gangmatch").unwrap();
-    let mut command = Command::new(&plugin);
-    command.args(["why", job, "-n", &here.name, "-o", "json"]).env("KUBECONFIG", here.access().kubeconfig());
-    let output = command.env("PATH", here.access().path_with(&[]).unwrap()).output().unwrap();
+    let arguments = ["why", job, "-n", &here.name, "-o", "json"];
+    let output = product::plugin(here.access(), here.access().kubeconfig(), &arguments).unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 

@@ -11,6 +11,17 @@ use policy::{Amount, CHARGE, GANGS, Quotas};
 use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, snapshot};
 
 use crate::cluster::{Kind, Pool, Source};
+use crate::output::OutputOptions;
+
+/// Which accounts to show, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AccountsArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) source: Source,
+}
 
 /// How many micros a charge has.
 pub(crate) const MICROS: Amount = 1_000_000;

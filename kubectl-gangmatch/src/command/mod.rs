@@ -1,6 +1,6 @@
 //! The verbs, one file each.
 
-mod accounts;
+pub(crate) mod accounts;
 pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod completion;

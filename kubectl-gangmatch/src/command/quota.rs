@@ -7,10 +7,10 @@ use policy::{Amount, CHARGE};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cluster::{Kind, Source};
-use crate::command::accounts::{self, charges};
+use crate::cluster::Kind;
+use crate::command::accounts::{self, AccountsArguments, charges};
 use crate::command::userprio::indented;
-use crate::output::{self, Listing, OutputOptions};
+use crate::output::{self, Listing};
 use crate::table::Table;
 
 /// What `--help` says below the options.
@@ -22,16 +22,6 @@ Exit status:
   0  all accounts were read
   1  there is a mistake in some object; the others count
   2  an option is wrong, a file does not exist, there is no PoolPolicy, or kubectl fails";
-
-/// What to read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct QuotaArguments {
-    #[command(flatten)]
-    output: OutputOptions,
-
-    #[command(flatten)]
-    source: Source,
-}
 
 /// One quota of an account; what has no limit is left out.
 #[derive(Serialize)]
@@ -51,7 +41,7 @@ struct Row {
 }
 
 /// Prints the quotas. 0: all was read; 1: some object is wrong.
-pub(crate) fn run(arguments: &QuotaArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let accounted = accounts::read(&arguments.source)?;
     let (tree, quotas) = (&accounted.policy.tree, accounted.quotas());
     let mut rows = Vec::new();

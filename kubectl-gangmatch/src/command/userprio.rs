@@ -7,9 +7,9 @@ use policy::{CHARGE, shares};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cluster::{Kind, Source};
-use crate::command::accounts::{self, charges};
-use crate::output::{self, Listing, OutputOptions};
+use crate::cluster::Kind;
+use crate::command::accounts::{self, AccountsArguments, charges};
+use crate::output::{self, Listing};
 use crate::table::Table;
 
 /// What `--help` says below the options.
@@ -22,16 +22,6 @@ Exit status:
   0  all accounts were read
   1  there is a mistake in some object; the others count
   2  an option is wrong, a file does not exist, there is no PoolPolicy, or kubectl fails";
-
-/// What to read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct UserprioArguments {
-    #[command(flatten)]
-    output: OutputOptions,
-
-    #[command(flatten)]
-    source: Source,
-}
 
 /// What is said of an account; amounts are charges, as decimal numbers.
 #[derive(Serialize)]
@@ -48,7 +38,7 @@ struct Row {
 }
 
 /// Prints the accounts. 0: all was read; 1: some object is wrong.
-pub(crate) fn run(arguments: &UserprioArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let now = arguments.source.time();
     let accounted = accounts::read(&arguments.source)?;
     let total = accounted.pool_charge(now);
