@@ -24,38 +24,36 @@ pub struct Lacking {
 const NAMED_MAX: usize = 3;
 
 /// The offers among `unavailable` with which a root would have a gang if they were available. `opened` is the pool as it would be then.
-/// `steps` is what the search may cost; what it has cost is taken off.
+/// Offers of a later set are named only where none of an earlier one would do. `steps` is what the search may cost; what it has cost is
+/// taken off.
 pub fn withheld(
     opened: &Snapshot,
     root: AdId,
-    unavailable: &BTreeSet<AdId>,
+    unavailable: &[BTreeSet<AdId>],
     steps: &mut u64,
     (config, now): (&Config, i64),
 ) -> Vec<Lacking> {
     let Some(mut free) = FreeGangs::of(opened, root, config, now) else { return Vec::new() };
     let all = free.among.clone();
-    let is_withheld = |id: &AdId| unavailable.contains(id);
+    let is_withheld = |id: &AdId| unavailable.iter().any(|set| set.contains(id));
     free.among.iter_mut().for_each(|ids| ids.retain(|id| !is_withheld(id)));
     let mut found = Vec::new();
     for (port, candidates) in all.iter().enumerate() {
-        let mut lacking = Lacking { port, offers: Vec::new(), has_more: false };
         let available = free.among.get_mut(port).map(std::mem::take).unwrap_or_default();
-        for id in candidates.iter().filter(|id| is_withheld(id)) {
-            if lacking.offers.len() == NAMED_MAX {
-                lacking.has_more = true;
-                break;
-            }
-            free.put(port, vec![*id]);
-            if free.first(steps).is_some() {
-                lacking.offers.push(*id);
-            }
-        }
+        let named = unavailable.iter().find_map(|set| {
+            let ids = candidates.iter().filter(|id| set.contains(id));
+            free.named(port, ids, steps)
+        });
         free.put(port, available);
-        found.extend(Some(lacking).filter(|lacking| !lacking.offers.is_empty()));
+        found.extend(named);
     }
-    if found.is_empty() {
-        // Perhaps it takes several of them together.
-        free.among = all;
+    // Perhaps it takes several of them together.
+    for sets in 1..=unavailable.len() {
+        if !found.is_empty() {
+            break;
+        }
+        let is_later = |id: &AdId| unavailable.iter().skip(sets).any(|set| set.contains(id));
+        free.among = all.iter().map(|ids| ids.iter().copied().filter(|id| !is_later(id)).collect()).collect();
         let gang = free.first(steps).unwrap_or_default();
         let closed = gang.into_iter().filter(|(_, id)| is_withheld(id));
         found.extend(closed.map(|(port, id)| Lacking { port, offers: vec![id], has_more: false }));
@@ -103,6 +101,22 @@ impl<'q> FreeGangs<'q> {
             offers.iter().filter(|(_, ad)| is_wanted(ad)).map(|(id, _)| *id).collect()
         };
         Some(FreeGangs { pool, root, config, now, among: ad.ports.list.iter().map(wanted).collect() })
+    }
+
+    /// The first of these offers with which the root has a gang if it has each of them alone at this port; none if there are none.
+    fn named<'i>(&mut self, port: usize, offers: impl Iterator<Item = &'i AdId>, steps: &mut u64) -> Option<Lacking> {
+        let mut lacking = Lacking { port, offers: Vec::new(), has_more: false };
+        for id in offers {
+            if lacking.offers.len() == NAMED_MAX {
+                lacking.has_more = true;
+                break;
+            }
+            self.put(port, vec![*id]);
+            if self.first(steps).is_some() {
+                lacking.offers.push(*id);
+            }
+        }
+        Some(lacking).filter(|lacking| !lacking.offers.is_empty())
     }
 
     fn put(&mut self, port: usize, ids: Vec<AdId>) {

@@ -5,6 +5,7 @@
 
 use std::hint::black_box;
 use std::io::Write;
+use std::ops::Range;
 use std::time::Instant;
 
 use crds::{AdFields, ExprText, Job, JobSpec, Machine, MachineSpec, Port};
@@ -17,6 +18,7 @@ use summary::{Limits, Summary, Verdict};
 const MACHINES: usize = 10_000;
 /// How many jobs of each sort; no two have the same constraint.
 const JOBS: usize = 200;
+const ROUNDS: usize = 5;
 
 /// Why nothing in the pool will do, and the constraint of one such job.
 type Sort = (&'static str, fn(usize) -> String);
@@ -58,13 +60,15 @@ fn job(number: usize, constraint: &str) -> Job {
     placed(Job::new(&format!("j{number}"), JobSpec { ad, ..JobSpec::default() }))
 }
 
-/// The pool without jobs, and with those of a sort: one snapshot after the other, as the controller takes them.
-fn pools(constraint: fn(usize) -> String) -> [Snapshot; 2] {
+/// A pool of machines with one job of a sort, and with all: one snapshot after the other, as the controller takes them.
+fn pools(machines: usize, constraint: fn(usize) -> String) -> [Snapshot; 2] {
     let (mut objects, mut builder) = (Objects::default(), SnapshotBuilder::default());
-    (0..MACHINES).for_each(|number| objects.machines.put(machine(number)));
-    let empty = builder.build(&objects, &CycleInputs::default());
-    (0..JOBS).for_each(|number| objects.jobs.put(job(number, &constraint(number))));
-    [empty, builder.build(&objects, &CycleInputs::default())]
+    (0..machines).for_each(|number| objects.machines.put(machine(number)));
+    let mut put = |jobs: Range<usize>| {
+        jobs.for_each(|number| objects.jobs.put(job(number, &constraint(number))));
+        builder.build(&objects, &CycleInputs::default())
+    };
+    [put(0..1), put(1..JOBS + 1)]
 }
 
 fn microseconds(of: impl FnOnce()) -> f64 {
@@ -73,40 +77,58 @@ fn microseconds(of: impl FnOnce()) -> f64 {
     begin.elapsed().as_secs_f64() * 1e6
 }
 
-/// Microseconds a job: the first search and later ones, without a reason; the first search with one; the verdict.
-fn measured((_, constraint): &Sort, summary: &Summary) -> [f64; 4] {
-    let [empty, full] = pools(*constraint);
-    let [quiet, explaining] = [false, true].map(|explains| Config { explains, ..Config::product() });
-    let each = |all: f64| all / JOBS as f64;
-    let searched = |config: &Config| {
-        let mut engine = Indexed::new();
-        // The first cycle reads the machines into the index, which other jobs need as well.
-        engine.negotiate(&empty, config, 0);
-        let idle = microseconds(|| drop(black_box(engine.negotiate(&empty, config, 0))));
-        let first = microseconds(|| assert!(engine.negotiate(&full, config, 0).gangs.is_empty(), "a gang was found"));
-        let later = microseconds(|| drop(black_box(engine.negotiate(&full, config, 0))));
-        [first, later].map(|cycle| each((cycle - idle).max(0.0)))
+fn each(all: f64) -> f64 {
+    all / JOBS as f64
+}
+
+/// Microseconds a job: the first search and later ones.
+fn searched([one, full]: &[Snapshot; 2], explains: bool) -> [f64; 2] {
+    let (mut engine, config) = (Indexed::new(), Config { explains, ..Config::product() });
+    // The first job of a sort has the machines read into the index, which serves all others.
+    engine.negotiate(one, &config, 0);
+    let idle = microseconds(|| drop(black_box(engine.negotiate(one, &config, 0))));
+    let first = microseconds(|| assert!(engine.negotiate(full, &config, 0).gangs.is_empty(), "a gang was found"));
+    let later = microseconds(|| drop(black_box(engine.negotiate(full, &config, 0))));
+    [first, later].map(|cycle| each((cycle - idle).max(0.0)))
+}
+
+/// The least of several measurements: what other programs do meanwhile only adds to one.
+fn least<const N: usize>(measure: impl Fn() -> [f64; N]) -> [f64; N] {
+    (0..ROUNDS)
+        .map(|_| measure())
+        .reduce(|best, one| std::array::from_fn(|at| best[at].min(one[at])))
+        .unwrap_or([0.0; N])
+}
+
+/// Microseconds a job: the first search where there is no machine at all, which is the reading and planning of the ad; the first search and
+/// later ones, without a reason; the first search with one; the verdict.
+fn measured((_, constraint): &Sort, summary: &Summary) -> [f64; 5] {
+    let (pool, nothing) = (pools(MACHINES, *constraint), pools(0, *constraint));
+    let [read, _] = least(|| searched(&nothing, false));
+    let [first, later] = least(|| searched(&pool, false));
+    let [explained, _] = least(|| searched(&pool, true));
+    let [_, full] = &pool;
+    let verdicts = || {
+        microseconds(|| {
+            for root in &full.roots {
+                let said = full.ad(root.ad).map(|ad| verdict(&ad.ports, summary));
+                assert!(matches!(black_box(said), Some(Verdict::Cannot { .. })), "the summary does not rule it out");
+            }
+        })
     };
-    let [first, later] = searched(&quiet);
-    let [explained, _] = searched(&explaining);
-    let verdicts = microseconds(|| {
-        for root in &full.roots {
-            let said = full.ad(root.ad).map(|ad| verdict(&ad.ports, summary));
-            assert!(matches!(black_box(said), Some(Verdict::Cannot { .. })), "the summary does not rule it out");
-        }
-    });
-    [first, later, explained, each(verdicts)]
+    let [verdicts] = least(|| [verdicts()]);
+    [read, first, later, explained, each(verdicts)]
 }
 
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
-    let [empty, _] = pools(SORTS[0].1);
-    let summary = published(&empty).summary(&Limits::default());
+    let [one, _] = pools(MACHINES, SORTS[0].1);
+    let summary = published(&one).summary(&Limits::default());
     writeln!(
         out,
-        "| no machine meets the constraint: | first search, µs | later cycles, µs | first search with its reason, µs | verdict, µs |"
+        "| no machine meets the constraint: | reading the ad, µs | first search, µs | later cycles, µs | first search with its reason, µs | verdict, µs |"
     )?;
-    writeln!(out, "|---|---|---|---|---|")?;
+    writeln!(out, "|---|---|---|---|---|---|")?;
     for sort in &SORTS {
         let cells = measured(sort, &summary).map(|cell| format!("{cell:.1}"));
         writeln!(out, "| {} | {} |", sort.0, cells.join(" | "))?;

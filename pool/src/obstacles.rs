@@ -57,7 +57,8 @@ pub struct Obstacle {
     pub has_more: bool,
 }
 
-/// What the obstacles of the jobs of one namespace may cost in a cycle, in steps of a search; and those of all jobs.
+/// What the obstacles of the jobs of one namespace may cost in a cycle, in steps of a search; and those of all jobs, of which each namespace
+/// with jobs that wait has the same part.
 const NAMESPACE_STEPS_MAX: u64 = 2_000;
 const STEPS_MAX: u64 = 20_000;
 /// How many offers are named where each port alone has others.
@@ -71,16 +72,17 @@ pub struct Obstacles<'p> {
     opened: OnceCell<Snapshot>,
     /// The reader may know all offers.
     names_all: bool,
-    /// What is left of the steps, by namespace, and in all.
+    /// What is left of the steps, by namespace.
     left: BTreeMap<String, u64>,
-    left_in_all: u64,
+    /// What each namespace may use.
+    each: OnceCell<u64>,
 }
 
 impl<'p> Obstacles<'p> {
     /// Of jobs in this pool. An offer is named if it is in the namespace of the job, or if its owner discloses it.
     pub fn of(pool: &'p Snapshot, unavailable: &'p [Unavailable]) -> Obstacles<'p> {
-        let (opened, left) = (OnceCell::new(), BTreeMap::new());
-        Obstacles { pool, unavailable, opened, names_all: false, left, left_in_all: STEPS_MAX }
+        let (opened, left, each) = (OnceCell::new(), BTreeMap::new(), OnceCell::new());
+        Obstacles { pool, unavailable, opened, names_all: false, left, each }
     }
 
     /// The same for a reader who may read all offers.
@@ -102,8 +104,7 @@ impl<'p> Obstacles<'p> {
         let Some(namespace) = self.pool.ad(unmatched.root).map(|ad| ad.key.namespace.clone()) else {
             return Some(Vec::new());
         };
-        let left = self.left.get(&namespace).copied().unwrap_or(NAMESPACE_STEPS_MAX).min(self.left_in_all);
-        let mut steps = left;
+        let mut steps = self.left.get(&namespace).copied().unwrap_or_else(|| self.each());
         let found = match &unmatched.verdict {
             Verdict::NoCandidates { .. } | Verdict::RefusedByOffers { .. } | Verdict::NoConsistentGang => {
                 self.withheld(unmatched, &namespace, &mut steps, (config, now))
@@ -113,9 +114,18 @@ impl<'p> Obstacles<'p> {
             }
             _ => Vec::new(),
         };
-        self.left_in_all = self.left_in_all.saturating_sub(left - steps);
         self.left.insert(namespace, steps);
         (steps > 0 || !found.is_empty()).then_some(found)
+    }
+
+    /// The steps of a namespace: jobs of many namespaces cannot use up those of another.
+    fn each(&self) -> u64 {
+        *self.each.get_or_init(|| {
+            let ads = self.pool.roots.iter().filter_map(|root| self.pool.ad(root.ad));
+            let namespaces: BTreeSet<&str> = ads.map(|ad| ad.key.namespace.as_str()).collect();
+            let count = u64::try_from(namespaces.len()).unwrap_or(u64::MAX).max(1);
+            NAMESPACE_STEPS_MAX.min(STEPS_MAX / count)
+        })
     }
 
     fn withheld(
@@ -135,8 +145,12 @@ impl<'p> Obstacles<'p> {
             return Vec::new();
         }
         let opened = self.opened.get_or_init(|| opened(self.pool, self.unavailable));
-        let ids: BTreeSet<AdId> = causes.keys().copied().collect();
-        let lacking = withheld(opened, unmatched.root, &ids, steps, settings).into_iter();
+        // A job with a closed offer need not be told of those that only an administrator could admit, and that any tenant can create.
+        let [untrusted, closed] = [true, false].map(|is_untrusted| {
+            let ids = causes.iter().filter(|(_, cause)| (**cause == Cause::Untrusted) == is_untrusted);
+            ids.map(|(id, _)| *id).collect::<BTreeSet<AdId>>()
+        });
+        let lacking = withheld(opened, unmatched.root, &[closed, untrusted], steps, settings).into_iter();
         let obstacle = |lacking: Lacking| Obstacle {
             port: unmatched.ports.get(lacking.port).map(|port| port.label.clone()).unwrap_or_default(),
             offers: lacking

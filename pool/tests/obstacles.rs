@@ -157,6 +157,59 @@ mod tests {
     }
 
     #[test]
+    fn m3_offers_of_strangers_do_not_hide_the_closed_one_of_the_job_itself() {
+        let mut own = license("vcs", 4, &[port("requester", "true")]);
+        own.spec.offer.stop_policy = StopPolicy::Hold;
+        let strangers = (0..5).map(|number| {
+            for_all(license(&format!("vcs-{number}"), 4, &[port("requester", "true")]), &format!("a-{number}"))
+        });
+        let licenses: Vec<License> = strangers.chain([own]).collect();
+        let (why, hint, _) =
+            said(&objects(&[job("sim", &[port("license", "license.Type == \"License\"")])], &[], &licenses));
+        assert_eq!(
+            why,
+            "port `license`: License n/vcs (draining, stopPolicy is Hold) would match, but is not available"
+        );
+        assert!(hint.starts_with("the owner decides"), "{hint}");
+    }
+
+    #[test]
+    fn m3_jobs_of_many_namespaces_do_not_use_up_the_steps_of_another() {
+        let all_namespaces = AllowedNamespaces { from: NamespacesFrom::All, selector: None };
+        let machines: Vec<Machine> = (0..2500)
+            .map(|number| {
+                let mut machine = drained(named(machine(&format!("m{number}"))));
+                machine.spec.offer.allowed_namespaces = Some(all_namespaces.clone());
+                machine
+            })
+            .collect();
+        let mut vcs = license("vcs", 4, &[port("requester", "true")]);
+        vcs.spec.offer.stop_policy = StopPolicy::Hold;
+        let costly = |number: usize| {
+            let wanted = port("machine", "machine.Type == \"Machine\" && machine.Host == \"none\"");
+            placed(job("costly", &[wanted]), &format!("a-{number}"))
+        };
+        let sim = job("sim", &[port("license", "license.Type == \"License\"")]);
+        let jobs: Vec<crds::Job> = (0..40).map(costly).chain([sim]).collect();
+        let mut all = objects(&jobs, &machines, &[vcs]);
+        let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
+        all.namespaces.insert("n".to_owned(), labels);
+        let mut builder = SnapshotBuilder::default();
+        let pool = builder.build(&all, &CycleInputs::default());
+        let unavailable = builder.unavailable(&all);
+        let cycle = gangindex::negotiate(&pool, &Config::product(), 0);
+        let mut obstacles = Obstacles::of(&pool, &unavailable);
+        let mut find = |of_sim: bool| -> Vec<_> {
+            let is_asked = |root| (pool.ad(root).unwrap().key.name == "sim") == of_sim;
+            let asked = cycle.unmatched.iter().filter(|unmatched| is_asked(unmatched.root));
+            asked.map(|unmatched| obstacles.find(unmatched, &Config::product(), 0)).collect()
+        };
+        let (costly, sim) = (find(false), find(true));
+        assert_eq!(costly, vec![None; 40], "they have used up what is theirs");
+        assert!(matches!(&sim[..], [Some(found)] if found.len() == 1), "{sim:?}");
+    }
+
+    #[test]
     fn thousands_of_offers_that_are_not_to_blame_cost_little_and_say_nothing_wrong() {
         let mut machines: Vec<Machine> =
             (0..3000).map(|number| drained(named(machine(&format!("m{number}"))))).collect();

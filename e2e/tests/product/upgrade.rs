@@ -1,8 +1,12 @@
 //! Turns upgrades, rollbacks and uninstallations of the chart into checks on the claims that exist meanwhile.
 
+use std::path::Path;
+
 use serde_json::Value;
+use testbed::cluster::Choice;
 use testbed::control_plane::processes::Signal;
 use testbed::product::{self, Controller, NAMESPACE};
+use testbed::{Cluster, Options};
 
 use crate::stage::{Namespace, Stage, job, license, machine, text};
 
@@ -82,4 +86,45 @@ fn an_uninstallation_keeps_claims_and_a_new_installation_continues_them() {
     here.merge("gmj/first", r#"{"spec": {"done": true}}"#);
     here.wait("gmj/first", "Finished");
     here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
+}
+
+/// On demand: `GANGMATCH_FORMER` is a checkout of an earlier version in which `cargo build -p controller` was run.
+#[test]
+fn an_upgrade_from_an_earlier_version_leaves_its_claims_and_finishes_those_under_way() {
+    let Ok(former) = std::env::var("GANGMATCH_FORMER") else {
+        eprintln!("SKIPPED: GANGMATCH_FORMER names no checkout of an earlier version with its controller built");
+        return;
+    };
+    let former = Path::new(&former);
+    let cluster: &'static Cluster = Box::leak(Box::new(Cluster::of(&Choice::Processes, &Options::default()).unwrap()));
+    product::install_chart_of(cluster, former, &[]).unwrap();
+    let kubeconfig = product::controller_kubeconfig(cluster).unwrap();
+    let executable = former.join("target/debug/gangmatch-controller");
+    let controller = product::spawn_executable(cluster, &executable, &kubeconfig, &[]).unwrap();
+    controller.wait_until_ready().unwrap();
+    let stage: &'static Stage = Box::leak(Box::new(Stage { cluster, controller }));
+    let here = stage.namespace("former");
+    here.apply(&[machine("m"), license("l", "sim", 40, 1), job("first", "sim")].concat());
+    here.wait("gmj/first", "Claimed");
+    let before = claim(&here, "first");
+
+    let under_way: Vec<String> = (0..30).map(|number| format!("j{number}")).collect();
+    here.apply(&under_way.iter().map(|name| machine(&format!("m-{name}")) + &job(name, "sim")).collect::<String>());
+    here.until("the first of the gangs under way", || (here.list("gmatch").len() > 3).then_some(()));
+    stage.controller.end(Signal::Kill).unwrap();
+    let state = |of: &str| here.list("gmatch").iter().filter(|one| text(one, "/status/decision") == of).count();
+    println!("killed with {} Matches committed and {} undecided", state("Committed"), state(""));
+
+    product::install_chart(cluster, &[]).unwrap();
+    let kubeconfig = product::controller_kubeconfig(cluster).unwrap();
+    let _present = product::start_controller(cluster, &kubeconfig, &[]).unwrap();
+    for name in &under_way {
+        here.wait(&format!("gmj/{name}"), "Claimed");
+    }
+    assert_eq!(claim(&here, "first"), before, "after the upgrade");
+    assert_eq!(here.entries("gml/l"), 31);
+    for name in under_way.iter().map(String::as_str).chain(["first"]) {
+        here.kubectl(&["delete", "gmj", name], None);
+    }
+    here.until("all seats to be free", || (here.entries("gml/l") == 0).then_some(()));
 }

@@ -42,6 +42,8 @@ const AD: &str = "asks";
 pub(crate) struct Attacker {
     /// The attacker's own namespace, by the attacker's own rights.
     here: Scene,
+    /// The same namespace as an administrator sees it, who may delete all objects of a kind at once.
+    as_admin: Scene,
     plan: Attack,
 }
 
@@ -64,7 +66,7 @@ impl Attacker {
             here.create(&crate::machine("m")).await?;
             here.create(&crate::license("l", 1)).await?;
         }
-        Ok(Attacker { here, plan })
+        Ok(Attacker { here, as_admin, plan })
     }
 
     /// What is done in this round.
@@ -108,8 +110,8 @@ impl Attacker {
 
     /// Takes away everything that the attacker has made, so that the world can come to rest.
     pub(crate) async fn leave(&self) -> Result<()> {
-        self.here.delete_all::<crds::Job>().await?;
-        self.here.delete_all::<Batch>().await?;
-        self.here.delete_all::<Pod>().await
+        self.as_admin.delete_all::<crds::Job>().await?;
+        self.as_admin.delete_all::<Batch>().await?;
+        self.as_admin.delete_all::<Pod>().await
     }
 }

@@ -30,7 +30,15 @@ const READY_MAX: Duration = Duration::from_secs(60);
 /// # Errors
 /// When helm or the API server refuses it.
 pub fn install_chart(access: &Access, values: &[&str]) -> Result<()> {
-    let chart = repository::root().join("charts/gangmatch").display().to_string();
+    install_chart_of(access, &repository::root(), values)
+}
+
+/// The same with the chart of another checkout.
+///
+/// # Errors
+/// When helm or the API server refuses it.
+pub fn install_chart_of(access: &Access, checkout: &Path, values: &[&str]) -> Result<()> {
+    let chart = checkout.join("charts/gangmatch").display().to_string();
     let mut arguments = vec!["upgrade", "--install", RELEASE, &chart, "--namespace", NAMESPACE, "--create-namespace"];
     arguments.extend(values.iter().flat_map(|value| ["--set", *value]));
     access.helm(&arguments)?;
