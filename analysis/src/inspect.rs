@@ -226,6 +226,7 @@ fn echoes((ports, via): (&Ports, usize), (asking, number): (&Ports, usize)) -> b
     }
     let of_port = ports.list.get(via).into_iter().flat_map(|port| port.attributes.iter());
     let is_read = |name: &Name| !POLICY.iter().any(|policy| name.as_str().eq_ignore_ascii_case(policy));
-    let mut all = of_port.chain(ports.body.iter()).filter(|(name, _)| is_read(name));
+    // A literal reads nothing, even if a label stands in its text, as `machine` does in "Machine".
+    let mut all = of_port.chain(ports.body.iter()).filter(|(name, expr)| is_read(name) && expr.as_literal().is_none());
     all.any(|(_, expr)| asking.may_read_late(number, expr))
 }
