@@ -21,22 +21,26 @@ pub fn match_name(root_name: &str, root_uid: &str, attempt: i32) -> String {
 /// How much of an owner's name is part of the name of an account, in characters.
 const OWNER_LENGTH_MAX: usize = 40;
 
-/// The name of the account that the controller creates for a submitter: `ns-<namespace>`, `user-<owner>-<8 hex digits>`, or both with a
-/// dash. Of the owner's name at most 40 characters, in lower case, all but letters and digits as dashes; the digits are of its SHA-256.
+/// How many hex digits of an owner's SHA-256 are part of the name of an account: so many that nobody finds two owners with the same ones.
+const OWNER_DIGITS: usize = 32;
+
+/// The name of the account that the controller creates for a submitter: `ns-<namespace>`, `user-<owner>-<32 hex digits>`, or both with a
+/// dot, which no namespace has in its name. Of the owner's name at most 40 characters, in lower case, all but letters and digits as dashes;
+/// the digits are of its SHA-256.
 ///
 /// ```
 /// assert_eq!(crds::account_name(Some("eda"), None), "ns-eda");
-/// assert!(crds::account_name(Some("eda"), Some("Alice@x")).starts_with("ns-eda-user-alice-x-"));
+/// assert!(crds::account_name(Some("eda"), Some("Alice@x")).starts_with("ns-eda.user-alice-x-"));
 /// ```
 #[must_use]
 pub fn account_name(namespace: Option<&str>, owner: Option<&str>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let of_owner = |owner: &str| {
         let stem: String = owner.chars().take(OWNER_LENGTH_MAX).map(plain).collect();
-        format!("user-{stem}-{}", hex_digest(owner, 8))
+        format!("user-{stem}-{}", hex_digest(owner, OWNER_DIGITS))
     };
     let parts = [namespace.map(|namespace| format!("ns-{namespace}")), owner.map(of_owner)];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("-")
+    parts.into_iter().flatten().collect::<Vec<_>>().join(".")
 }
 
 /// The first `digits` hex digits of the text's SHA-256.
@@ -47,7 +51,19 @@ fn hex_digest(text: &str, digits: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::match_name;
+    use super::{account_name, match_name};
+
+    #[test]
+    fn submitters_with_the_same_beginning_have_accounts_of_their_own() {
+        // Both have the same 40 first characters, and SHA-256s that agree in the first 32 bits.
+        let [victim, attacker] = ["simulation-project-x-prod:ci-13583", "simulation-project-x-test:s28792"]
+            .map(|user| account_name(None, Some(&format!("system:serviceaccount:{user}"))));
+        assert_ne!(victim, attacker);
+        let of_user = account_name(Some("eda"), Some("alice"));
+        let namespace = of_user.trim_start_matches("ns-").replace('.', "-");
+        assert_ne!(account_name(Some(&namespace), None), of_user, "a namespace of that name");
+        assert!(account_name(Some(&"n".repeat(63)), Some(&"o".repeat(200))).len() < 253);
+    }
 
     #[test]
     fn match_names_are_deterministic_and_differ_by_uid_and_attempt() {

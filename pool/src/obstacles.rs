@@ -145,7 +145,7 @@ impl<'p> Obstacles<'p> {
             return Vec::new();
         }
         let opened = self.opened.get_or_init(|| opened(self.pool, self.unavailable));
-        // A job with a closed offer need not be told of those that only an administrator could admit, and that any tenant can create.
+        // Closed offers first: offers that only an administrator could admit can be created by any tenant.
         let [untrusted, closed] = [true, false].map(|is_untrusted| {
             let ids = causes.iter().filter(|(_, cause)| (**cause == Cause::Untrusted) == is_untrusted);
             ids.map(|(id, _)| *id).collect::<BTreeSet<AdId>>()
@@ -156,7 +156,12 @@ impl<'p> Obstacles<'p> {
             offers: lacking
                 .offers
                 .iter()
-                .filter_map(|id| Some((self.name(*id, namespace), causes.get(id)?.clone())))
+                .filter_map(|id| {
+                    let cause = causes.get(id)?.clone();
+                    // What anybody can create gives no stranger's namespace a name in other people's conditions.
+                    let is_told = self.names_all || cause != Cause::Untrusted;
+                    Some((self.name(*id, namespace).filter(|_| is_told), cause))
+                })
                 .collect(),
             has_more: lacking.has_more,
         };
@@ -263,31 +268,35 @@ pub struct Explanation {
     pub hint: String,
 }
 
-/// What is said of a job that has no gang, and of the offers that stand in its way.
+/// What is said of a job that has no gang, and of the offers that stand in its way. Closed offers are the reason; others that stand in the way
+/// are told beside the reason, so that nobody hides it by offering something.
 pub fn explained(unmatched: &Unmatched, obstacles: &[Obstacle]) -> Explanation {
-    let why = matchmaker::why(unmatched);
-    let sentences: Vec<String> = obstacles.iter().map(Obstacle::sentence).collect();
-    let sentences = sentences.join("; ");
-    let is_withheld = obstacles.iter().flat_map(|obstacle| &obstacle.offers).any(|(_, cause)| *cause != Cause::Taken);
-    let why = match (is_withheld, sentences.is_empty()) {
-        (true, _) => sentences,
-        (false, true) => why,
-        (false, false) => format!("{why}; {sentences}"),
+    let is_closed = |obstacle: &&Obstacle| obstacle.offers.iter().any(|(_, cause)| matches!(cause, Cause::Closed(_)));
+    let (closed, others): (Vec<&Obstacle>, Vec<&Obstacle>) = obstacles.iter().partition(is_closed);
+    let (first, reason) = match closed.is_empty() {
+        true => (vec![matchmaker::why(unmatched)], matched_reason(&unmatched.verdict)),
+        false => (closed.into_iter().map(Obstacle::sentence).collect(), reasons::OFFERS_UNAVAILABLE),
     };
-    let reason = if is_withheld { reasons::OFFERS_UNAVAILABLE } else { matched_reason(&unmatched.verdict) };
-    let hint = advice(obstacles).unwrap_or_else(|| matchmaker::hint(unmatched));
-    Explanation { reason, why, hint }
+    let why: Vec<String> = first.into_iter().chain(others.into_iter().map(Obstacle::sentence)).collect();
+    let hint = advice(obstacles).unwrap_or_else(|| {
+        let hints = [matchmaker::hint(unmatched), label_missing(obstacles).unwrap_or_default()];
+        hints.into_iter().filter(|hint| !hint.is_empty()).collect::<Vec<_>>().join("; ")
+    });
+    Explanation { reason, why: why.join("; "), hint }
 }
 
-/// What can be done about the offers that stand in a job's way; none if there are none, or if that is up to those who hold them.
-fn advice(obstacles: &[Obstacle]) -> Option<String> {
+/// What can be done about offers of a namespace without the label, if there are some.
+fn label_missing(obstacles: &[Obstacle]) -> Option<String> {
     let is_untrusted = |obstacle: &&Obstacle| obstacle.offers.iter().any(|(_, cause)| *cause == Cause::Untrusted);
-    if let Some(obstacle) = obstacles.iter().find(is_untrusted) {
-        let namespace = obstacle.untrusted_namespace().unwrap_or("NAMESPACE");
-        return Some(format!(
-            "ask a cluster administrator to allow it: kubectl label namespace {namespace} gangmatch.dev/offers=cluster"
-        ));
-    }
+    let namespace = obstacles.iter().find(is_untrusted)?.untrusted_namespace().unwrap_or("NAMESPACE");
+    Some(format!(
+        "if the offers that you expect are in a namespace that you rely on, ask a cluster administrator: \
+         kubectl label namespace {namespace} gangmatch.dev/offers=cluster"
+    ))
+}
+
+/// What can be done about closed offers that stand in a job's way; none if there are none, or if that is up to those who hold them.
+fn advice(obstacles: &[Obstacle]) -> Option<String> {
     let mut offers = obstacles.iter().flat_map(|obstacle| &obstacle.offers);
     let (key, _) = offers.find(|(_, cause)| matches!(cause, Cause::Closed(_)))?;
     Some(match key {

@@ -170,6 +170,27 @@ fn a_reserve_tests_what_was_matched_and_adds_one_entry() {
 }
 
 #[test]
+fn conditions_that_follow_from_a_ledger_are_written_only_over_those_that_were_seen() {
+    let mut objects = world(&json!({"decision": "Pending"}));
+    let seen = json!([{"type": "Ready", "status": "False", "reason": "Draining", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}]);
+    objects.licenses.put(license(&json!({}), &json!({"conditions": seen})));
+    let view = the_view(&objects);
+    let offer = objects.offer("License", &key("license")).unwrap();
+    let claim = (&view, &view.legs[1], Introduced::default());
+    let patch = writes::reserve(vec![claim], offer, &objects, Some(7), Timestamp::UNIX_EPOCH);
+    let plain = writes::without_conditions(&patch).unwrap();
+    assert!(writes::without_conditions(&plain).is_none(), "it has none any more");
+    let (patch, plain) = (json_of(patch), json_of(plain));
+    let of_conditions = |patch: &Value| -> Vec<Value> {
+        let ops = patch.as_array().unwrap().iter().filter(|op| op["path"] == "/status/conditions");
+        ops.map(|op| op["op"].clone()).collect()
+    };
+    assert_eq!(of_conditions(&patch), [json!("test"), json!("add")]);
+    assert_eq!(plain.as_array().unwrap().len() + 2, patch.as_array().unwrap().len(), "nothing else is left out");
+}
+
+#[test]
 fn claims_that_want_an_offer_at_once_are_entered_by_one_write() {
     let mut objects = world(&json!({"decision": "Pending"}));
     objects.licenses.put(license(&json!({"capacity": {"seats": 3}}), &json!({})));

@@ -188,11 +188,22 @@ fn derived(
     if to.state != from.state {
         ops = ops.add(&["status", "state"], json!(to.state));
     }
-    // Those of a new offer are written with its first status: this write may come late, and would date them back.
+    // Those of a new offer are written with its first status. This write may come late, and would date back what has changed meanwhile.
     if to.conditions != from.conditions && !from.conditions.is_empty() {
-        ops = ops.add(&["status", "conditions"], json!(to.conditions));
+        ops = ops.test(&CONDITIONS, json!(from.conditions)).add(&CONDITIONS, json!(to.conditions));
     }
     ops
+}
+
+/// Where the conditions of an offer are.
+const CONDITIONS: [&str; 2] = ["status", "conditions"];
+
+/// The same change of a ledger without the conditions that follow from it, which the next status brings; none if it has none.
+pub(crate) fn without_conditions(patch: &ObjectPatch) -> Option<ObjectPatch> {
+    let ObjectPatch::Json(json_patch::Patch(all)) = patch else { return None };
+    let conditions = json_patch::jsonptr::PointerBuf::from_tokens(CONDITIONS);
+    let others: Vec<_> = all.iter().filter(|op| *op.path() != *conditions).cloned().collect();
+    (others.len() < all.len()).then_some(ObjectPatch::Json(json_patch::Patch(others)))
 }
 
 /// A decision, and what is said of it.

@@ -105,6 +105,7 @@ fn rows(matched: &Value) -> Vec<Row> {
         create("create a Job with `spec.owner: mallory`", ad("Job", "new", &json!({"owner": "mallory"}))),
         patch("change `spec.owner` of a Job", "gmj/held", &json!({"spec": {"owner": "mallory"}})),
         patch("change `spec.priority` of a Job", "gmj/held", &json!({"spec": {"priority": 5}})),
+        patch("change `spec.gangRank` of a Job of another user", "gmj/held", &json!({"spec": {"gangRank": "1"}})),
         create("create a Job with `spec.workload.jobTemplate`", ad("Job", "new", &template)),
         create("create a Job with `spec.workload.workloadRef` to a Pod", ad("Job", "new", &by_reference)),
         row("delete a Job", "delete gmj/held", None),
