@@ -277,6 +277,29 @@ fn every_cell_of_the_table_is_what_the_api_server_answers() {
 }
 
 #[test]
+fn where_only_owners_may_a_colleague_changes_no_more_than_when_a_job_runs() {
+    let stage = Stage::own_with(&[], &["policies.ownersOnly=true"]);
+    let tenants = stage.tenants("owners");
+    let here = &tenants.b;
+    here.apply(&(job("hers", "sim") + &machine("m")));
+    here.wait("gmj/hers", "Accepted");
+    for change in
+        [r#"{"constraint": "true", "ports": null}"#, r#"{"attributes": {"App": "own"}}"#, r#"{"gangRank": "1"}"#]
+    {
+        let refused = tenants.bob.patch("gmj/hers", &format!(r#"{{"spec": {change}}}"#), &[]).unwrap_err();
+        assert!(
+            refused.to_string().contains("only its owner, admin, can change what this job asks for and runs"),
+            "{refused}"
+        );
+    }
+    for change in [r#"{"priority": 5}"#, r#"{"suspend": true}"#, r#"{"suspend": false}"#, r#"{"done": true}"#] {
+        tenants.bob.patch("gmj/hers", &format!(r#"{{"spec": {change}}}"#), &[]).unwrap();
+    }
+    tenants.bob.create(&job("own", "sim")).unwrap();
+    tenants.bob.patch("gmj/own", r#"{"spec": {"gangRank": "1"}}"#, &[]).unwrap();
+}
+
+#[test]
 fn an_ad_from_before_the_policies_is_told_so_and_the_command_in_its_condition_repairs_it() {
     let stage = Stage::own_with(&["eda"], &["policies.enabled=false"]);
     let eda = Namespace { stage, name: "eda".to_owned() };
