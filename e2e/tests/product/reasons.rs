@@ -20,7 +20,7 @@ fn shows(here: &Namespace, type_: &str, reason: &str) {
     let mut answer = Value::Null;
     let agrees = |answer: &Value| match (type_, reason) {
         // What follows the claim is said instead.
-        ("Claimed", "Committed") => answer["state"] == "Held",
+        ("Matched", "GangFound") | ("Claimed", "Committed") => answer["state"] == "Held",
         ("Matched", "NotAccepted") => answer["state"] == "NotAccepted",
         ("Accepted", "Accepted") => answer["state"] != "NotAccepted",
         ("Claimed", _) => answer["reason"] == reason || answer["lastClaim"]["reason"] == reason,
