@@ -13,7 +13,7 @@ use jiff::Timestamp;
 pub(crate) use failure::Failure;
 pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
-pub(crate) use source::{ClusterSource, NamespaceSource, NamespacesSource, Shown, Source, read};
+pub(crate) use source::{ClusterSource, NamespaceSource, NamespacesSource, PoolSource, Shown, read};
 
 /// The heading in the help of the options that many verbs have.
 pub(crate) const HEADING: &str = "Cluster options";

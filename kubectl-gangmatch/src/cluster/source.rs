@@ -9,7 +9,7 @@ use crate::offline::{Loaded, Stamp, load};
 
 /// A cluster, or files; and the time of the question.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Source {
+pub(crate) struct PoolSource {
     #[command(flatten)]
     files: FileOptions,
 
@@ -43,17 +43,17 @@ pub(crate) struct NamespaceSource {
     live: ClusterSource,
 }
 
-/// A [`Source`] of which one namespace is shown, or all of them.
+/// A [`PoolSource`] of which one namespace is shown, or all of them.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NamespacesSource {
     #[command(flatten)]
-    source: Source,
+    source: PoolSource,
 
     #[command(flatten)]
     namespaces: NamespaceOptions,
 }
 
-impl Source {
+impl PoolSource {
     /// The cluster; none if files are read.
     pub(crate) fn kubectl(&self) -> Option<Kubectl<'_>> {
         self.files.filename.is_empty().then(|| Kubectl::of(&self.cluster))

@@ -10,7 +10,7 @@ use matchmaker::{Config, Policy, PoolAd, Snapshot};
 use policy::{Amount, CHARGE, GANGS, Quotas};
 use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, snapshot};
 
-use crate::cluster::{Kind, Pool, Source};
+use crate::cluster::{Kind, Pool, PoolSource};
 use crate::output::OutputOptions;
 
 /// Which accounts to show, and how.
@@ -20,7 +20,7 @@ pub(crate) struct AccountsArguments {
     pub(crate) output: OutputOptions,
 
     #[command(flatten)]
-    pub(crate) source: Source,
+    pub(crate) source: PoolSource,
 }
 
 /// How many micros a charge has.
@@ -44,7 +44,7 @@ pub(crate) struct Accounted {
 ///
 /// # Errors
 /// It cannot be read, it has no PoolPolicy, or the user may not list accounts.
-pub(crate) fn read(source: &Source) -> anyhow::Result<Accounted> {
+pub(crate) fn read(source: &PoolSource) -> anyhow::Result<Accounted> {
     let kinds =
         [Kind::Account, Kind::PoolPolicy, Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Namespace];
     let pool = source.read(None, &kinds)?;

@@ -25,7 +25,7 @@ Exit status:
 
 /// One quota of an account; what has no limit is left out.
 #[derive(Serialize)]
-struct Row {
+struct QuotaRow {
     account: String,
     /// How many accounts it is below.
     level: usize,
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
             let text = |amount: Amount| if **counter == *CHARGE { charges(amount, 2) } else { amount.to_string() };
             let (held, grant) = (quotas.held(node, counter), quotas.grant(node, counter));
             let is_borrowed = quota.min.is_some_and(|min| min > 0) && held > grant;
-            Row {
+            QuotaRow {
                 account: account.name.clone(),
                 level,
                 counter: counter.to_string(),
@@ -72,9 +72,9 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
     Ok(output::remarks(&accounted.pool)?)
 }
 
-fn listing(rows: &[Row]) -> Listing {
+fn listing(rows: &[QuotaRow]) -> Listing {
     let or_none = |amount: &Option<String>| amount.clone().unwrap_or_else(|| "-".to_owned());
-    let cells = |row: &Row| {
+    let cells = |row: &QuotaRow| {
         let borrowed = row.borrowed.as_ref().map(|amount| format!(" ({amount} borrowed)")).unwrap_or_default();
         vec![
             indented(row.level, &row.account),

@@ -25,7 +25,7 @@ Exit status:
 
 /// What is said of an account; amounts are charges, as decimal numbers.
 #[derive(Serialize)]
-struct Row {
+struct AccountRow {
     account: String,
     /// How many accounts it is below.
     level: usize,
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
         let (usage, held) = (tree.usage(node), quotas.held(node, CHARGE));
         let is_below =
             |other: &str| std::iter::successors(Some(other), |other| tree.parent_of(other)).any(|above| above == name);
-        Some(Row {
+        Some(AccountRow {
             account: name.to_owned(),
             level,
             weight: account.weight,
@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
             waiting: waiting.iter().filter(|(other, _)| is_below(other)).map(|(_, count)| count).sum(),
         })
     };
-    let rows: Vec<Row> = accounted.in_order().into_iter().filter_map(row).collect();
+    let rows: Vec<AccountRow> = accounted.in_order().into_iter().filter_map(row).collect();
     arguments.output.print(out, &listing(&rows))?;
     if arguments.output.is_table() {
         let held = quotas.held(policy::Node::POOL, CHARGE);
@@ -77,9 +77,9 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
     Ok(output::remarks(&accounted.pool)?)
 }
 
-fn listing(rows: &[Row]) -> Listing {
-    let cells = |row: &Row| {
-        let Row { account, level, weight, usage, held, normalized, share, waiting } = row;
+fn listing(rows: &[AccountRow]) -> Listing {
+    let cells = |row: &AccountRow| {
+        let AccountRow { account, level, weight, usage, held, normalized, share, waiting } = row;
         let [usage, held, normalized, share] = [usage, held, normalized, share].map(Clone::clone);
         vec![indented(*level, account), weight.to_string(), usage, held, normalized, share, waiting.to_string()]
     };
