@@ -6,11 +6,11 @@ use crds::ClaimPolicy;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, REST};
+use crate::choice::{Choice, Reader, choose};
 use crate::cluster::{AgentOffer, Answer};
 use crate::lmstat;
 use crate::measure::{Measured, Seats};
 use crate::tasks::{Task, Work};
-use crate::verdict::{Reader, Verdict, verdict};
 use crate::work::Job;
 use crate::{patches, value};
 
@@ -94,12 +94,12 @@ impl<K: AgentOffer> Agent<K> {
     }
 
     /// What the offer's ad says of a claim, on values as they are now.
-    fn judge(&self, offer: &K, claim: &str, measured: &Measured) -> Verdict {
+    fn judge(&self, offer: &K, claim: &str, measured: &Measured) -> Choice {
         if offer.offer_fields().claim_policy != ClaimPolicy::Agent {
-            return Verdict::no("the offer no longer asks its agent");
+            return Choice::no("the offer no longer asks its agent");
         }
         if let Some(why) = measured.failures.first() {
-            return Verdict::no(why);
+            return Choice::no(why);
         }
         let fresh = value::fresh(&offer.offer_fields().dynamic_attributes, &measured.attributes);
         let mut now = offer.clone();
@@ -107,8 +107,8 @@ impl<K: AgentOffer> Agent<K> {
         status.attributes.extend(fresh);
         let entry = status.claims.get(claim).cloned().unwrap_or_default();
         match now.advertise() {
-            Ok(advertised) => verdict(&advertised.ad, &entry.requester, Timestamp::now().as_second()),
-            Err(rejected) => Verdict::no(&rejected.message),
+            Ok(advertised) => choose(&advertised.ad, &entry.requester, Timestamp::now().as_second()),
+            Err(rejected) => Choice::no(&rejected.message),
         }
     }
 

@@ -84,7 +84,7 @@ pub(crate) struct LicenseFlags {
 /// What this program does instead, for itself.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs a command that does not outlive whoever holds the other end of its standard input.
+    /// Runs a command that ends when the other end of its standard input is closed.
     #[command(hide = true)]
     Guard {
         /// The command.

@@ -3,6 +3,7 @@
 mod actions;
 mod agent;
 mod app;
+mod choice;
 mod cluster;
 mod config;
 mod guard;
@@ -13,7 +14,6 @@ mod patches;
 mod tasks;
 mod token;
 mod value;
-mod verdict;
 mod work;
 
 use clap::Parser;

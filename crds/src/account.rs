@@ -49,7 +49,7 @@ impl Account {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::account_spec()))]
 pub struct AccountSpec {
-    /// Whose gangs are charged to the account; immutable. Absent: nobody's; the account groups those below it.
+    /// The submitter whose gangs are charged to the account; immutable. Absent: no submitter; the account groups those below it.
     /// Example: {namespace: eda}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitter: Option<Submitter>,

@@ -51,7 +51,7 @@ pub struct ClaimEntry {
     #[schemars(extend("default" = REQUIRED))]
     pub vote: Vote,
 
-    /// The reason for the vote, written by the agent; at most 256 characters. Example: somebody is at the keyboard
+    /// The reason for the vote, written by the agent; at most 256 characters. Example: a user is at the keyboard
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub vote_reason: String,

@@ -62,7 +62,7 @@ pub mod reasons {
 
     /// The PoolPolicy: a counter is defined twice.
     pub const DUPLICATE_COUNTER: &str = "DuplicateCounter";
-    /// An Account: an older one has the same submitter; this one charges nobody.
+    /// An Account: an older one has the same submitter; no gang is charged to this one.
     pub const DUPLICATE_SUBMITTER: &str = "DuplicateSubmitter";
     /// An Account: there is no account of its parent's name; it counts as below the pool.
     pub const PARENT_MISSING: &str = "ParentMissing";

@@ -87,7 +87,7 @@ pub struct JobSpec {
     pub workload: Option<Workload>,
 
     /// How long the job is kept after it has finished, in seconds. After that, it is deleted, together with its Matches.
-    /// Absent: until somebody deletes it. Has no effect on a job that was created for a labelled workload: that is
+    /// Absent: until a user deletes it. Has no effect on a job that was created for a labelled workload: that is
     /// deleted with the workload. Example: 86400
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]

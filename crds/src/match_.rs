@@ -256,7 +256,7 @@ pub struct MemberVote {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 63))]
     pub reason: String,
-    /// The reason, written by the agent; at most 256 characters. Example: somebody is at the keyboard
+    /// The reason, written by the agent; at most 256 characters. Example: a user is at the keyboard
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,

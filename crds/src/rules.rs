@@ -266,7 +266,7 @@ pub(crate) fn match_spec() -> Vec<Rule> {
     ]
 }
 
-/// AC1: whom an account charges stays.
+/// AC1: the submitter of an account stays the same.
 const SUBMITTER: &str =
     "has(self.submitter) == has(oldSelf.submitter) && (!has(self.submitter) || self.submitter == oldSelf.submitter)";
 

@@ -2,18 +2,13 @@
 #![cfg(test)]
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::Value;
 use testbed::{ControlPlane, Options, product, repository};
 
-/// `kubectl gangmatch` with this kubeconfig, the way kubectl finds its plugins.
 fn gangmatch(plane: &ControlPlane, kubeconfig: &Path, arguments: &[&str]) -> Output {
-    let plugin = repository::program("kubectl-gangmatch").unwrap();
-    let path = plane.path_with(&[plugin.parent().unwrap()]).unwrap();
-    let mut command = Command::new(&plane.tools().kubectl);
-    command.arg("gangmatch").args(arguments).env("PATH", path).env("KUBECONFIG", kubeconfig);
-    command.current_dir(repository::root()).output().unwrap()
+    product::plugin(plane, kubeconfig, arguments).unwrap()
 }
 
 fn said(output: &Output) -> String {
@@ -131,6 +126,13 @@ fn the_verbs_see_a_cluster_and_change_it() {
         Ok((job["status"]["attempts"] == 2).then_some(()))
     });
     released.unwrap();
+    plane.apply(&second.replace("name: sim", "name: third")).unwrap();
+    prints(&plane, me, &["cancel", "third"], 0);
+    wait_for(&plane, "third", "Finished");
+    assert_eq!(
+        plane.kubectl_text(&["get", "gmj", "third", "-o", "jsonpath={.status.phase}"], None).unwrap(),
+        "Cancelled"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -12,13 +12,8 @@ use testbed::{ControlPlane, Options, polling::until, product, repository};
 /// How long the controller may take, on a busy machine.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
-/// `kubectl gangmatch` with this kubeconfig, the way kubectl finds its plugins.
 fn gangmatch(plane: &ControlPlane, kubeconfig: &Path, arguments: &[&str]) -> Output {
-    let plugin = repository::program("kubectl-gangmatch").unwrap();
-    let path = plane.path_with(&[plugin.parent().unwrap()]).unwrap();
-    let mut command = Command::new(&plane.tools().kubectl);
-    command.arg("gangmatch").args(arguments).env("PATH", path).env("KUBECONFIG", kubeconfig);
-    command.current_dir(repository::root()).output().unwrap()
+    product::plugin(plane, kubeconfig, arguments).unwrap()
 }
 
 /// Everything that it prints; it has to succeed.

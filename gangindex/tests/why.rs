@@ -24,7 +24,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::pools::{emptied, rebuilt};
-    use super::stars::stars;
+    use super::stars::{random, stars};
     use super::world::{World, runs, world};
 
     const NOW: i64 = 7;
@@ -190,15 +190,7 @@ mod tests {
     fn most_roots_are_explained_by_the_index() {
         let mut counts = [[0u32; 5]; 2];
         for seed in 0u32..2000 {
-            let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
-            let bytes: Vec<u8> = std::iter::repeat_with(|| {
-                state ^= state << 13;
-                state ^= state >> 17;
-                state ^= state << 5;
-                state.to_be_bytes()[1]
-            })
-            .take(300)
-            .collect();
+            let bytes = random(seed, 300);
             let worlds = [world(&bytes, 8, false), usual(&bytes)];
             for (place, world) in worlds.iter().enumerate() {
                 for root in unmatched(&world.snapshot, &world.config) {

@@ -45,15 +45,18 @@ enum Verb {
     /// Print the jobs, machines or licenses for which a constraint is true.
     #[command(after_help = command::query::AFTER_HELP)]
     Query(command::query::QueryArguments),
+    /// End jobs that wait or run, and keep their records.
+    #[command(after_help = command::cancel::AFTER_HELP)]
+    Cancel(command::change::JobsArguments),
     /// End the claims of jobs.
     #[command(after_help = command::release::AFTER_HELP)]
     Release(command::release::ReleaseArguments),
     /// Take jobs out of the queue for a while.
     #[command(after_help = command::suspend::AFTER_SUSPEND)]
-    Suspend(command::suspend::JobsArguments),
+    Suspend(command::change::JobsArguments),
     /// Put suspended jobs back into the queue.
     #[command(after_help = command::suspend::AFTER_RESUME)]
-    Resume(command::suspend::JobsArguments),
+    Resume(command::change::JobsArguments),
     /// Let machines or licenses accept no new claims.
     #[command(after_help = command::drain::AFTER_DRAIN)]
     Drain(command::drain::DrainArguments),
@@ -80,10 +83,10 @@ enum Verb {
     Summary(command::summary::SummaryArguments),
     /// Print what accounts have used, hold and deserve, as condor_userprio does. Needs the right to list accounts.
     #[command(after_help = command::userprio::AFTER_HELP)]
-    Userprio(command::userprio::UserprioArguments),
+    Userprio(command::accounts::AccountsArguments),
     /// Print the quotas of accounts: what is guaranteed, what is held, and how much more each can have. Needs the right to list accounts.
     #[command(after_help = command::quota::AFTER_HELP)]
-    Quota(command::quota::QuotaArguments),
+    Quota(command::accounts::AccountsArguments),
     /// Print all mistakes in manifests, including expressions that are valid but probably not intended. Needs no cluster.
     #[command(after_help = command::lint::AFTER_HELP)]
     Lint(command::lint::LintArguments),
@@ -126,6 +129,7 @@ fn main() -> std::process::ExitCode {
         Verb::History(arguments) => command::history::run(&arguments, &mut out),
         Verb::Describe(arguments) => command::describe::run(&arguments, &mut out),
         Verb::Query(arguments) => command::query::run(&arguments, &mut out),
+        Verb::Cancel(arguments) => command::cancel::run(&arguments, &mut out),
         Verb::Release(arguments) => command::release::run(&arguments, &mut out),
         Verb::Suspend(arguments) => command::suspend::suspend(&arguments, &mut out),
         Verb::Resume(arguments) => command::suspend::resume(&arguments, &mut out),
@@ -153,7 +157,7 @@ fn main() -> std::process::ExitCode {
     };
     match done {
         Ok(code) => code,
-        // Whoever read the output has seen enough, as in `| head`.
+        // The reader of the output has closed it, as `| head` does.
         Err(error) if is_broken_pipe(&error) => std::process::ExitCode::SUCCESS,
         Err(error) => {
             use std::io::Write;
@@ -164,7 +168,7 @@ fn main() -> std::process::ExitCode {
     }
 }
 
-/// Whether an error is that nobody reads the output any more.
+/// Whether an error is that the output was closed by its reader.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
     causes.any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)

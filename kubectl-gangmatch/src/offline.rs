@@ -147,7 +147,7 @@ impl Loader<'_> {
         match serde_json::from_value::<Node>(document.value.clone()) {
             Ok(node) => {
                 let mut facts = NodeFacts::of(&node);
-                // A node that somebody has written down, and no kubelet.
+                // A node that an author has written down, and no kubelet.
                 facts.ready |= node.status.and_then(|status| status.conditions).is_none_or(|known| known.is_empty());
                 self.objects.put_node(facts);
             }

@@ -1,6 +1,7 @@
 //! The forms in which verbs print lists: a table, JSON, YAML, or names.
 
 use std::io::Write;
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -26,16 +27,45 @@ pub(crate) enum Format {
     Name,
 }
 
-/// The form of the output of a verb that prints one thing, which has no name.
+/// The form of the output of a verb that prints one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TableOrData {
-    /// Tables.
+enum AnswerForm {
+    /// Words and tables.
     #[default]
-    Table,
+    #[value(alias = "table")]
+    Text,
     /// JSON.
     Json,
     /// YAML.
     Yaml,
+}
+
+/// How to print one answer.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct AnswerOptions {
+    /// The form of the output: text, or data.
+    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
+    output: AnswerForm,
+}
+
+impl AnswerOptions {
+    /// Whether text is wanted.
+    pub(crate) fn is_text(self) -> bool {
+        self.output == AnswerForm::Text
+    }
+
+    /// Prints an answer: `text` if text is wanted, else `data`.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn print(self, out: &mut impl Write, text: &str, data: &impl Serialize) -> anyhow::Result<()> {
+        match self.output {
+            AnswerForm::Text => write!(Screen(out), "{text}")?,
+            AnswerForm::Json => json(out, data)?,
+            AnswerForm::Yaml => yaml(out, data)?,
+        }
+        Ok(())
+    }
 }
 
 /// How to print.
@@ -61,6 +91,11 @@ pub(crate) struct Listing {
 }
 
 impl OutputOptions {
+    /// Whether a table is wanted.
+    pub(crate) fn is_table(self) -> bool {
+        matches!(self.output, Format::Table | Format::Wide)
+    }
+
     /// Prints a list.
     ///
     /// # Errors
@@ -114,16 +149,26 @@ pub(crate) fn notes(notes: &[String]) -> std::io::Result<()> {
     notes.iter().try_for_each(|note| writeln!(std::io::stderr(), "note: {}", crate::screen::shown(note)))
 }
 
-/// Writes to standard error what is wrong with some objects, what is probably not meant, and which objects could not be read.
+/// Writes to standard error what is wrong with some objects, what is probably not meant, and which objects could not be read. The exit
+/// status: 1 if something is wrong.
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn remarks(pool: &Pool) -> std::io::Result<()> {
+pub(crate) fn remarks(pool: &Pool) -> std::io::Result<ExitCode> {
+    remarks_on(pool, |_| true)
+}
+
+/// The same, without the warnings that `concerns` does not accept.
+///
+/// # Errors
+/// They cannot be written.
+pub(crate) fn remarks_on(pool: &Pool, concerns: impl Fn(&str) -> bool) -> std::io::Result<ExitCode> {
     problems(&pool.problems)?;
-    for warning in &pool.warnings {
+    for warning in pool.warnings.iter().filter(|warning| concerns(warning)) {
         writeln!(std::io::stderr(), "warning: {}", crate::screen::shown(warning))?;
     }
-    notes(&pool.notes)
+    notes(&pool.notes)?;
+    Ok(if pool.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Writes what is wrong with some objects to standard error.
@@ -138,7 +183,7 @@ pub(crate) fn problems(problems: &[String]) -> std::io::Result<()> {
 ///
 /// # Errors
 /// It cannot be written.
-pub(crate) fn refuse(error: &anyhow::Error) -> anyhow::Result<std::process::ExitCode> {
+pub(crate) fn refuse(error: &anyhow::Error) -> anyhow::Result<ExitCode> {
     problems(&[format!("{error:#}")])?;
-    Ok(std::process::ExitCode::FAILURE)
+    Ok(ExitCode::FAILURE)
 }

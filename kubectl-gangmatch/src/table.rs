@@ -93,7 +93,7 @@ pub(crate) fn aligned(rows: &[Vec<String>], indent: usize, width: Option<usize>)
     text
 }
 
-/// A text of somebody else on one line, so that it cannot look like lines of ours.
+/// A text of a user on one line, so that it cannot look like other lines of the output.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(char::is_control) {
         Cow::Owned(text.replace(['\n', '\r', '\t'], " "))

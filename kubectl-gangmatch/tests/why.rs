@@ -74,6 +74,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_label_that_is_a_word_in_an_ad_hides_no_conjunct() {
+        // The label `machine` stands in the text of the machine's Type.
+        let ports = "{label: machine, constraint: 'machine.Type == \"Machine\" && machine.Memory >= 100'}, \
+                     {label: lic, constraint: 'lic.Type == \"License\"', request: {seats: '1'}}";
+        let text = format!("{MACHINE}{}", job(&format!("ports: [{ports}]")));
+        let answer = json(&["why", "machine/m", "-f", &file("label", &text)]);
+        assert_eq!(answer["tooSmallFor"]["count"], 0, "{answer}");
+        assert_eq!(answer["notWanted"][0]["conjunct"], "machine.Memory >= 100", "{answer}");
+    }
+
     fn json(arguments: &[&str]) -> Value {
         let output = run(&[arguments, &NOW, &["-o", "json"]].concat());
         serde_json::from_slice(&output.stdout)

@@ -141,7 +141,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// The namespace of the root's ad.
-    pub(crate) fn root_namespace(&self) -> &str {
+    pub fn root_namespace(&self) -> &str {
         self.seats.first().map_or("", |seat| seat.ad.key.namespace.as_str())
     }
 
@@ -349,7 +349,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// The same at the port of its parent that a member is bound at; of a counted port, the label is that member alone.
-    pub(crate) fn value_at_parent(&self, member: usize, expr: &Expr) -> Option<Value> {
+    pub fn value_at_parent(&self, member: usize, expr: &Expr) -> Option<Value> {
         let (parent_port, _, _) = self.edge(member)?;
         self.value(expr, parent_port)
     }
@@ -431,7 +431,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// How many evaluations have run out of depth or fuel so far: each counts as no match, or as no rank.
-    pub(crate) fn exhausted(&self) -> u64 {
+    pub fn exhausted(&self) -> u64 {
         self.exhausted.get()
     }
 
@@ -470,7 +470,7 @@ impl<'s> Assembly<'s> {
     }
 
     /// Which of these conjuncts of the parent's constraint are true on a connected edge.
-    pub(crate) fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
+    pub fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
         match self.edge(member) {
             // What runs out as a whole would be looked at once more, part by part.
             Some((_, _, edge)) if edge.parent() == 0 && (self.costly.get().1 > 0 || self.is_cut()) => {
@@ -482,17 +482,17 @@ impl<'s> Assembly<'s> {
     }
 
     /// Whether a conjunct of a member's own constraint is true at this port of it.
-    pub(crate) fn is_true_at(&self, member: usize, port: usize, conjunct: &Expr) -> bool {
+    pub fn is_true_at(&self, member: usize, port: usize, conjunct: &Expr) -> bool {
         self.value_at(member, port, conjunct).is_some_and(|value| value.is_true())
     }
 
     /// Whether a port of a member that has no constraint accepts everything: an implicit one accepts nothing.
-    pub(crate) fn accepts_without_constraint(&self, member: usize) -> bool {
+    pub fn accepts_without_constraint(&self, member: usize) -> bool {
         self.seats.get(member).is_some_and(|seat| !seat.ad.ports.implicit)
     }
 
     /// What a connected edge takes of the child, and whether it is there.
-    pub(crate) fn asked(&mut self, member: usize) -> (Ask, Result<EdgeOutcome, Misfit>) {
+    pub fn asked(&mut self, member: usize) -> (Ask, Result<EdgeOutcome, Misfit>) {
         match self.edge(member) {
             Some((parent_port, child_port, edge)) => self.fit(edge, member, parent_port, child_port),
             None => (Ask::default(), Ok(EdgeOutcome::Holds)),

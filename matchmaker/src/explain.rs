@@ -165,7 +165,7 @@ fn searched(
     (WhyNot { ports: counts, exhausted: exhausted.get(), ..WhyNot::of(verdict) }, ended)
 }
 
-/// The parts of a constraint that are told of.
+/// The parts of a constraint that are reported.
 fn told_parts(constraint: &Expr) -> Vec<Expr> {
     let mut parts = conjuncts(constraint);
     parts.truncate(CONJUNCTS_MAX);

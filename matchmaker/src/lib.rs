@@ -6,7 +6,8 @@
 //! match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with
 //! Gangmatching*, sections 4.1 and 4.2); the best gang of a root is the one with the largest [`Score`].
 //!
-//! [`Plain`] defines what is found: it tries all gangs, one after the other. The crate `gangindex` finds the same by indexes.
+//! [`Plain`] defines what is found: it tries all gangs, one after the other. The crate `gangindex` finds the same by indexes, and the
+//! crate `analysis` says more about a root without a gang than its reason.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod account_queue;
@@ -18,14 +19,11 @@ mod collective;
 mod consent;
 mod cycle;
 mod early;
-mod evidence;
 mod explain;
 mod explanations;
 mod finder;
 mod gang;
-mod inspect;
 mod introduce;
-mod lacking;
 mod line;
 mod model;
 pub mod plain;
@@ -37,7 +35,6 @@ mod score;
 mod sentences;
 mod sets;
 mod share;
-mod suggest;
 mod timely;
 mod verify;
 mod why_not;
@@ -52,13 +49,10 @@ pub use charges::{
 pub use collective::{Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;
-pub use evidence::evidence;
 pub use explain::{Shortage, bar, shortage, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
-pub use inspect::{Inspected, Pair, inspect, inspect_offer};
 pub use introduce::{introduce, read_by_root};
-pub use lacking::{Lacking, bound_together, withheld};
 pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
@@ -70,7 +64,6 @@ pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
-pub use suggest::{Change, Question, Suggestion, Unknown, Word, suggest, unknown, with_changes};
 pub use verify::{Disagreement, evaluate, verified, verify};
 pub use why_not::{
     CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, QuotaExceeded,

@@ -291,7 +291,7 @@ impl Snapshot {
 
 impl Offer {
     /// Whether a job of this namespace may take something of it now.
-    pub(crate) fn admits(&self, namespace: &str) -> bool {
+    pub fn admits(&self, namespace: &str) -> bool {
         self.open && self.consent.admits(namespace)
     }
 }

@@ -108,29 +108,29 @@ pub(crate) fn list(snapshot: &Snapshot, root: AdId, listing: &Listing<'_>, confi
 }
 
 /// Callbacks of a search, and what its evaluations may take.
-pub(crate) struct Visitor<'v> {
+pub struct Visitor<'v> {
     /// An edge was evaluated: the assembly, the member at its lower end, the outcome. Returns whether to continue with it.
-    pub(crate) outcome: &'v dyn Fn(&Assembly<'_>, usize, EdgeOutcome) -> bool,
+    pub outcome: &'v dyn Fn(&Assembly<'_>, usize, EdgeOutcome) -> bool,
     /// An ad was added at one of the root's ports, but its own partners must be found before its edge is evaluated.
-    pub(crate) waits: &'v dyn Fn(&Assembly<'_>, usize),
+    pub waits: &'v dyn Fn(&Assembly<'_>, usize),
     /// A gang is complete. Returns whether to continue with others.
-    pub(crate) gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
+    pub gang: &'v mut dyn FnMut(&mut Assembly<'_>) -> ControlFlow<()>,
     /// By port of the root: the ads that are tried. Without it, all are.
-    pub(crate) among: Option<&'v [Vec<AdId>]>,
+    pub among: Option<&'v [Vec<AdId>]>,
     /// How many steps may be spent when an evaluation ends. No candidate is tried any more after `steps_max` of the settings.
-    pub(crate) allowed: u64,
+    pub allowed: u64,
 }
 
 /// How a search ended.
-pub(crate) struct Ended {
+pub struct Ended {
     /// It ran out of steps.
-    pub(crate) gave_up: bool,
+    pub gave_up: bool,
     /// How many steps it took.
-    pub(crate) steps: u64,
+    pub steps: u64,
 }
 
-/// Runs the search, at the cost of the root alone.
-pub(crate) fn search(
+/// Runs the search, at the cost of the root alone: calls the visitor with all that it tries for the root.
+pub fn search(
     snapshot: &Snapshot,
     root: AdId,
     exclusions: &BTreeSet<AdKey>,

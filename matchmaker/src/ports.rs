@@ -118,6 +118,16 @@ impl Ports {
         *self.timely.get_or_init(|| self.body.iter().any(|(_, expr)| reads_clock(expr)))
     }
 
+    /// Whether an expression of a port may depend on the partners at earlier ports.
+    pub fn may_read_late(&self, port: usize, expr: &Expr) -> bool {
+        self.early(port).is_some_and(|early| early.may_read_late(expr))
+    }
+
+    /// Whether some attribute of a port may depend on the partners at earlier ports.
+    pub fn has_late(&self, port: usize) -> bool {
+        self.early(port).is_some_and(Early::has_late)
+    }
+
     /// What of a port can be evaluated before earlier ports are bound.
     pub(crate) fn early(&self, port: usize) -> Option<&Early> {
         let all = self.early.get_or_init(|| {

@@ -80,7 +80,7 @@ fn verdict(unmatched: &Unmatched) -> String {
     }
 }
 
-/// Which quota stands against a gang. Of other accounts than the root's own nothing is told but a limit.
+/// Which quota stands against a gang. Of accounts other than the root's own, only a limit is reported.
 fn exceeded(quota: &QuotaExceeded) -> String {
     let amount = |counter: &str, amount: Amount| match counter {
         CHARGE if amount % MICROS == 0 => (amount / MICROS).to_string(),

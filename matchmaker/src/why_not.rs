@@ -145,10 +145,10 @@ pub enum QuotaExceeded {
     },
 }
 
-/// How much of an expression is told, in bytes.
+/// How much of an expression is reported, in bytes.
 pub const EXCERPT_MAX: usize = 256;
 
-/// How many parts of a constraint are told of.
+/// How many parts of a constraint are reported.
 pub const CONJUNCTS_MAX: usize = 128;
 
 /// A bound of gangs.

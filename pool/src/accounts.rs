@@ -227,7 +227,7 @@ pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<Stri
         let first = account.spec.submitter.as_ref().and_then(|submitter| submitting.index.of(submitter));
         let found = match (first.map(|(first, _)| first).filter(|first| first != name), tree.misplaced(name)) {
             (Some(first), _) => {
-                let what = format!("spec.submitter: account {first} has the same one and is older, so this account charges nobody; delete one of them");
+                let what = format!("spec.submitter: account {first} has the same one and is older, so nothing is charged to this account; delete one of them");
                 Some((reasons::DUPLICATE_SUBMITTER, what))
             }
             (None, Some(Misplaced::ParentMissing)) => {

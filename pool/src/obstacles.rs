@@ -4,8 +4,9 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use analysis::{Lacking, bound_together, withheld};
 use crds::conditions::reasons;
-use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict, bound_together, withheld};
+use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict};
 
 use crate::closure::Closure;
 use crate::readiness::matched_reason;
@@ -69,7 +70,7 @@ pub struct Obstacles<'p> {
     unavailable: &'p [Unavailable],
     /// The pool as it would be if all offers were available to those that their owners allow.
     opened: OnceCell<Snapshot>,
-    /// Whoever reads it may know all offers.
+    /// The reader may know all offers.
     names_all: bool,
     /// What is left of the steps, by namespace.
     left: BTreeMap<String, u64>,
@@ -144,13 +145,13 @@ impl<'p> Obstacles<'p> {
             return Vec::new();
         }
         let opened = self.opened.get_or_init(|| opened(self.pool, self.unavailable));
-        // Closed offers first: offers that only an administrator could admit can be created by anybody.
+        // Closed offers first: offers that only an administrator could admit can be created by any tenant.
         let [untrusted, closed] = [true, false].map(|is_untrusted| {
             let ids = causes.iter().filter(|(_, cause)| (**cause == Cause::Untrusted) == is_untrusted);
             ids.map(|(id, _)| *id).collect::<BTreeSet<AdId>>()
         });
         let lacking = withheld(opened, unmatched.root, &[closed, untrusted], steps, settings).into_iter();
-        let obstacle = |lacking: matchmaker::Lacking| Obstacle {
+        let obstacle = |lacking: Lacking| Obstacle {
             port: unmatched.ports.get(lacking.port).map(|port| port.label.clone()).unwrap_or_default(),
             offers: lacking
                 .offers

@@ -66,7 +66,7 @@ impl<K> Default for AdStore<K> {
     }
 }
 
-/// What the author of an ad without an owner is told.
+/// The message to the author of an ad without an owner.
 fn without_owner(kind: AdKind, namespace: &str, name: &str) -> String {
     let kind = kind.to_string().to_lowercase();
     format!(

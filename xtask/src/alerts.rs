@@ -119,7 +119,7 @@ mod tests {
                 read_somewhere.push_str(expression);
             }
         }
-        // What nobody looks at need not be counted.
+        // What no alert or dashboard reads need not be counted.
         let alerts: String = alerts().iter().map(|alert| text(alert, "/expr").to_owned()).collect();
         let shown = [metrics_table::names_in(&read_somewhere), metrics_table::names_in(&alerts)].concat();
         for row in metrics_table::ROWS {

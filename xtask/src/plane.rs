@@ -54,7 +54,7 @@ pub(crate) fn up_kind() -> Result<()> {
     Ok(())
 }
 
-/// Checks that somebody's cluster answers.
+/// Checks that a cluster of the user's answers.
 pub(crate) fn use_existing(kubeconfig: &Path) -> Result<()> {
     let choice = Choice::Kubeconfig(kubeconfig.to_path_buf());
     let cluster = step("asking the cluster", || Cluster::of(&choice, &Options::default()))?;

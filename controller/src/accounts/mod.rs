@@ -17,14 +17,14 @@ use pool::{
     AssumedGang, Changes, Charged, ObjectKey, Objects, PolicyBuilder, StoredUsage, Submitting, account_problems,
     charged_claim,
 };
-use tokio::task::JoinHandle;
 
 use crate::accounts::ledger::Ledger;
 use crate::accounts::plan::{AccountChange, Pace, change_of, is_negligible_at, policy_status};
 use crate::context::Context;
-use crate::cycle::backoff::{Backoff, Pause};
+use crate::cycle::backoff::Backoff;
 use crate::metrics::level;
 use crate::write::answer::Answer;
+use crate::write::background::{Background, failure};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
@@ -32,8 +32,8 @@ use crate::write::requests::ObjectPatch;
 const APART_MS: u64 = 60_000;
 /// The most writes under way at once.
 const WRITES_MAX: usize = 4;
-/// How long nothing is written after something could not be.
-const RESTS: Backoff = Backoff::new(1_000, 60_000);
+/// How long nothing is written after a write has failed.
+const PAUSES: Backoff = Backoff::new(1_000, 60_000);
 
 /// Keeps the accounts of a term.
 #[derive(Debug, Default)]
@@ -49,10 +49,7 @@ pub(crate) struct Accounting {
     /// Ended Matches that are kept until their accounts are stored later than at this time: by key, with uid and account.
     unpruned: BTreeMap<ObjectKey, (String, String, i64)>,
     pace: Pace,
-    /// Writes under way; they answer with why some were not taken.
-    running: Option<JoinHandle<Vec<String>>>,
-    /// Until when nothing is written, since some were not taken.
-    pause: Pause,
+    writes: Background,
 }
 
 impl Accounting {
@@ -145,18 +142,18 @@ impl Accounting {
     /// Begins to write what is due. When there is more to do, if nothing else happens.
     pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects) -> Option<u64> {
         let known = objects.pool_policy.as_ref()?;
-        if self.running.is_some() {
+        if self.writes.is_running() {
             return None;
         }
         let (now, now_ms) = (context.clock.now(), context.now_ms());
         self.count(objects, context, now.as_second());
-        if self.pause.lasts(now_ms) {
-            return Some(self.pause.until_ms());
+        if let Some(until_ms) = self.writes.pause_until_ms(now_ms) {
+            return Some(until_ms);
         }
         let said = policy_status(known, now);
         let (changes, next_ms) = self.changes(objects, now.as_second(), now_ms);
         if !changes.is_empty() || said.is_some() {
-            self.running = Some(tokio::spawn(write_all(context.clone(), changes, said)));
+            self.writes.begin(write_all(context.clone(), changes, said));
         }
         next_ms
     }
@@ -201,15 +198,7 @@ impl Accounting {
 
     /// Waits until what was begun is written; for ever, if nothing was.
     pub(crate) async fn written(&mut self, context: &Context) {
-        let Some(running) = &mut self.running else { return std::future::pending().await };
-        let lost = running.await.unwrap_or_default();
-        self.running = None;
-        let Some(first) = lost.first() else {
-            self.pause = Pause::default();
-            return;
-        };
-        tracing::warn!(writes = lost.len(), first, "accounts could not be written; retrying");
-        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), context.now_ms());
+        self.writes.written("accounts", &PAUSES, context).await;
     }
 }
 
@@ -265,9 +254,5 @@ async fn write(context: &Context, change: AccountChange) -> Option<String> {
 
 fn lost(context: &Context, answer: Answer<()>) -> Option<String> {
     context.metrics.accounts.wrote(answer.label());
-    match answer {
-        Answer::Denied(refused) if !refused.message.is_empty() => Some(refused.message),
-        Answer::Unknown(unknown) => Some(unknown.to_string()),
-        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => None,
-    }
+    failure(answer)
 }

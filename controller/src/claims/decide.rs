@@ -121,8 +121,8 @@ impl Step<'_> {
             }
             let latest = objects.matches.get(&self.view.key).unwrap_or(found);
             let votes = if to == Decision::Released { Vec::new() } else { registers::votes(&self.view, &objects) };
-            let verdict = writes::Verdict { to, reason, message: self.message(), votes };
-            writes::decide(&self.view, latest, verdict, self.context.clock.now())
+            let outcome = writes::Ending { to, reason, message: self.message(), votes };
+            writes::decide(&self.view, latest, outcome, self.context.clock.now())
         };
         let stored = match self.context.cluster.patch_status::<Match>(&self.view.key, &patch).await {
             Answer::Done(stored) => {

@@ -14,7 +14,7 @@ use crate::claims::view::View;
 use crate::context::Context;
 use crate::write::answer::Answer;
 
-/// What a claim has learned beside its state: what is verified, and what people are told.
+/// What a claim has learned beside its state: what is verified, and what messages say.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     /// The members as the reserves returned them: the gang is verified on these.

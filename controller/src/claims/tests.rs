@@ -333,9 +333,9 @@ fn a_decision_tests_what_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};
     let objects = world(&json!({"decision": "Pending"}));
     let view = the_view(&objects);
-    let verdict = |to| writes::Verdict { to, reason: Some(Reason::Done), message: "", votes: Vec::new() };
+    let outcome = |to| writes::Ending { to, reason: Some(Reason::Done), message: "", votes: Vec::new() };
     for (to, from) in [(Committed, "Pending"), (Aborted, "Pending"), (Released, "Committed")] {
-        let patch = json_of(writes::decide(&view, &found(&json!({})), verdict(to), Timestamp::UNIX_EPOCH));
+        let patch = json_of(writes::decide(&view, &found(&json!({})), outcome(to), Timestamp::UNIX_EPOCH));
         assert_eq!(patch[1], json!({"op": "test", "path": "/status/decision", "value": from}), "{to:?}");
         assert_eq!(patch[2]["op"], "replace");
     }
@@ -346,13 +346,13 @@ fn a_decision_tests_what_it_turns() {
 fn a_message_that_is_too_long_does_not_keep_a_claim_from_its_end() {
     let objects = world(&committed());
     let message = "é".repeat(5000);
-    let verdict = writes::Verdict {
+    let outcome = writes::Ending {
         to: crds::Decision::Released,
         reason: Some(Reason::Done),
         message: &message,
         votes: Vec::new(),
     };
-    let decided = writes::decide(&the_view(&objects), &found(&committed()), verdict, Timestamp::UNIX_EPOCH);
+    let decided = writes::decide(&the_view(&objects), &found(&committed()), outcome, Timestamp::UNIX_EPOCH);
     let patch = json_of(decided);
     let written = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/message").unwrap();
     assert_eq!(written["value"].as_str().unwrap().chars().count(), 1024, "as many as the definition allows");

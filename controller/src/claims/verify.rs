@@ -34,10 +34,10 @@ impl Step<'_> {
             let keys = offers.chain([(AdKind::Job, self.view.root.key.clone())]);
             keys.for_each(|(kind, key)| members.copy_missing(kind, &key, &world));
         }
-        Ok(self.verdict(&members))
+        Ok(self.verified(&members))
     }
 
-    fn verdict(&mut self, members: &Objects) -> Event {
+    fn verified(&mut self, members: &Objects) -> Event {
         let view = self.view.clone();
         let Some(found) = &view.found else { return Event::NotVerified(Reason::StaleAd) };
         let Some(recalled) = gang_of(found, members) else { return Event::NotVerified(Reason::StaleAd) };

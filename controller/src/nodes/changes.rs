@@ -108,7 +108,7 @@ fn problems(classes: &[&Arc<MachineClass>], settled: &Settled) -> BTreeMap<Stamp
     classes.iter().map(|class| (stamp(class), of(class))).collect()
 }
 
-/// What is wrong with the namespace of a class: nobody can create Machines in one that does not exist.
+/// What is wrong with the namespace of a class: no Machine can be created in one that does not exist.
 fn namespace_problem(class: &MachineClass, objects: &Objects) -> Option<Rejected> {
     let namespace = &class.spec.namespace;
     // No cluster is without any namespace: then they are not known.

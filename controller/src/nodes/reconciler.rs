@@ -9,12 +9,11 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use pool::{ObjectKey, Objects};
-use tokio::task::JoinHandle;
 
 use crate::context::Context;
-use crate::cycle::backoff::{Backoff, Pause};
+use crate::cycle::backoff::Backoff;
 use crate::nodes::changes::{Change, Settled, Tally, plan};
-use crate::write::answer::Answer;
+use crate::write::background::{Background, failure};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
@@ -22,28 +21,25 @@ use crate::write::requests::ObjectPatch;
 const WRITES_MAX: usize = 16;
 /// The most writes in one go: claims must not wait until thousands of nodes are written.
 const GO_MAX: usize = 256;
-/// How long nothing is written after something could not be.
-const RESTS: Backoff = Backoff::new(1_000, 16_000);
+/// How long nothing is written after a write has failed.
+const PAUSES: Backoff = Backoff::new(1_000, 16_000);
 
 /// Keeps the Machines of nodes in line.
 #[derive(Debug, Default)]
 pub(crate) struct MachineReconciler {
     settled: Settled,
-    /// Writes under way; they answer with why some were not taken.
-    running: Option<JoinHandle<Vec<String>>>,
-    /// Until when nothing is written, since some were not taken.
-    pause: Pause,
+    writes: Background,
 }
 
 impl MachineReconciler {
     /// Begins to write what is due, unless something is being written: claims do not wait for it. When there is more to do, if nothing
     /// else happens.
     pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects, now_ms: u64) -> Option<u64> {
-        if objects.classes.is_empty() || self.running.is_some() {
+        if objects.classes.is_empty() || self.writes.is_running() {
             return None;
         }
-        if self.pause.lasts(now_ms) {
-            return Some(self.pause.until_ms());
+        if let Some(until_ms) = self.writes.pause_until_ms(now_ms) {
+            return Some(until_ms);
         }
         let plan = plan(objects, &mut self.settled);
         let now = context.clock.now();
@@ -54,22 +50,14 @@ impl MachineReconciler {
         let said = if changes.len() > GO_MAX { Vec::new() } else { said };
         changes.truncate(GO_MAX);
         if !changes.is_empty() || !said.is_empty() {
-            self.running = Some(tokio::spawn(keep(context.clone(), changes, said)));
+            self.writes.begin(keep(context.clone(), changes, said));
         }
         None
     }
 
     /// Waits until what was begun is written; for ever, if nothing was.
     pub(crate) async fn written(&mut self, context: &Context) {
-        let Some(running) = &mut self.running else { return std::future::pending().await };
-        let lost = running.await.unwrap_or_default();
-        self.running = None;
-        let Some(first) = lost.first() else {
-            self.pause = Pause::default();
-            return;
-        };
-        tracing::warn!(writes = lost.len(), first, "Machines of nodes could not be written; retrying");
-        self.pause.begin(RESTS.pause_ms(self.pause.times(), 0), context.now_ms());
+        self.writes.written("Machines of nodes", &PAUSES, context).await;
     }
 }
 
@@ -88,7 +76,7 @@ async fn keep(context: Arc<Context>, changes: Vec<Change>, said: Vec<(String, Op
 async fn say(context: &Context, name: String, ops: Ops) -> Option<String> {
     let patch = ObjectPatch::Json(ops.build());
     let answer = context.cluster.patch_status::<MachineClass>(&ObjectKey::new("", &name), &patch).await;
-    lost(answer.map(|class| context.cache.update(|all| drop(all.classes.insert(name, Arc::new(class))))))
+    failure(answer.map(|class| context.cache.update(|all| drop(all.classes.insert(name, Arc::new(class))))))
 }
 
 /// Makes one write. Returns why it failed, if it did; of an object that has changed, the change comes by watch.
@@ -101,18 +89,10 @@ async fn write(context: &Context, change: Change) -> Option<String> {
         }
         Change::Delete { key, uid } => {
             tracing::info!(machine = %key, "its node is deleted or belongs to no class; deleting the Machine");
-            return lost(context.cluster.delete::<Machine>(&key, &uid).await);
+            return failure(context.cluster.delete::<Machine>(&key, &uid).await);
         }
     };
-    lost(written.map(|machine| context.cache.update(|all| all.put(machine))))
-}
-
-fn lost(answer: Answer<()>) -> Option<String> {
-    match answer {
-        Answer::Denied(refused) if !refused.message.is_empty() => Some(refused.message),
-        Answer::Unknown(unknown) => Some(unknown.to_string()),
-        Answer::Done(()) | Answer::Denied(_) | Answer::Missing | Answer::Exists => None,
-    }
+    failure(written.map(|machine| context.cache.update(|all| all.put(machine))))
 }
 
 /// What is to be said of a class; nothing, if it is said already.

@@ -34,7 +34,7 @@ pub(crate) const WHY_MAX: usize = 256;
 const CONJUNCTS_MAX: usize = 16;
 const PORTS_MAX: usize = 8;
 
-/// The engine's answer in the terms of the API, with the offers that stand in the way. Where these are not known, it is told that `closed`
+/// The engine's answer in the terms of the API, with the offers that stand in the way. Where these are not known, it says that `closed`
 /// offers were not tried.
 pub(crate) fn finding(
     unmatched: &matchmaker::Unmatched,

@@ -17,9 +17,9 @@ use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
 
 const REFUSALS_MAX: usize = 5;
-/// Changed counts alone are told this often at most.
+/// Changed counts alone are reported this often at most.
 const RECOUNT_SECONDS: i64 = 300;
-/// Other words and other blame under the same reason are told this often at most. What an expression says of chance may change
+/// Other words and other blame under the same reason are reported this often at most. What an expression says of chance may change
 /// in every cycle.
 const REWORD_SECONDS: i64 = 30;
 /// And another reason.
@@ -298,7 +298,7 @@ fn times_out(draft: &mut Draft<'_>) {
     }
 }
 
-/// What was found is told, if it is time to.
+/// Reports what was found, if it is time to.
 fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     let Some(finding) = finding else { return };
     let now = draft.now.as_second();
@@ -310,9 +310,9 @@ fn waits(draft: &mut Draft<'_>, finding: Option<&Finding>) {
     draft.say(types::MATCHED, Holds::False, finding.reason, finding.why.clone());
 }
 
-/// When a job that waits is told what was found, in seconds since 1970; never, if it says so already.
+/// When what was found is reported in the status of a job that waits, in seconds since 1970; never, if it says so already.
 ///
-/// A new reason is told at once; other blame, a port at which offers refuse or are taken that were not before, a little
+/// A new reason is reported at once; other blame, a port at which offers refuse or are taken that were not before, a little
 /// later; mere counts now and then. Thousands of waiting jobs must not write in every cycle, and what is written starts one.
 pub(crate) fn retells_at(status: &JobStatus, generation: Option<i64>, finding: &Finding, now: i64) -> Option<i64> {
     let said = conditions::find(&status.conditions, types::MATCHED);

@@ -16,7 +16,7 @@ fn object<K: DeserializeOwned>(kind: &str, name: &str, spec: &Value, status: &Va
     serde_json::from_value(value).unwrap()
 }
 
-/// A job of alice; one of which it is not said whom it wants takes anything.
+/// A job of alice; without a constraint it takes any offer.
 pub(crate) fn job(spec: &Value, status: &Value) -> Job {
     let mut spec = spec.clone();
     if ["classad", "ports", "request"].iter().all(|field| spec.get(field).is_none()) {

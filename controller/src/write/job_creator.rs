@@ -13,7 +13,7 @@ use crate::write::lane::Lane;
 use crate::write::pacing::Outcome;
 use kube::runtime::events::EventType;
 
-/// How many are told at once what keeps them from a gang.
+/// How many workloads get a message at once about what keeps them from a gang.
 const TOLD_MAX: usize = 256;
 /// How often it is said of a workload what keeps it from its gang: the API server forgets Events after an hour.
 const AGAIN_MS: u64 = 50 * 60 * 1000;

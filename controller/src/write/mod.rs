@@ -2,6 +2,7 @@
 //! what they write, round robin over namespaces.
 
 pub(crate) mod answer;
+pub(crate) mod background;
 pub(crate) mod events;
 pub(crate) mod fair;
 pub(crate) mod gate;

@@ -13,7 +13,7 @@ use testbed::repository;
 use crate::stage::{Namespace, Stage, condition, machine, name, text};
 
 /// How long the agents of these tests may be silent, in seconds: as long as they want, and as short as the API allows.
-const LONG: u32 = 200;
+pub(crate) const LONG: u32 = 200;
 const SHORT: u32 = 20;
 
 /// Measured every second.
@@ -383,26 +383,26 @@ fn seats_that_others_use_are_taken_outside_as_lmstat_says() {
 }
 
 /// An agent made of the commands of `docs/agents.md`, under a shell.
-struct Shell<'h> {
+pub(crate) struct Shell<'h> {
     here: &'h Namespace,
     offer: String,
     kubeconfig: PathBuf,
 }
 
 impl<'h> Shell<'h> {
-    fn new(here: &'h Namespace, offer: &str) -> Shell<'h> {
+    pub(crate) fn new(here: &'h Namespace, offer: &str) -> Shell<'h> {
         Shell { here, offer: offer.to_owned(), kubeconfig: rights(here, "Machine", offer) }
     }
 
     /// Runs the document's command in which this stands, for this offer; what it printed. `CLAIM` is the uid of the entry.
-    fn run(&self, mark: &str) -> String {
+    pub(crate) fn run(&self, mark: &str) -> String {
         let claim = entry(self.here, &format!("gmm/{}", self.offer)).map(|(claim, _)| claim).unwrap_or_default();
         let output = self.shell(&block(mark), &claim);
         assert!(output.status.success(), "{mark}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn shell(&self, script: &str, claim: &str) -> std::process::Output {
+    pub(crate) fn shell(&self, script: &str, claim: &str) -> std::process::Output {
         let script = script
             .replace("-n grid", &format!("-n {}", self.here.name))
             .replace("namespaces/grid/machines/foo", &format!("namespaces/{}/machines/{}", self.here.name, self.offer))

@@ -25,6 +25,7 @@ mod metrics;
 mod nodes;
 mod page;
 mod preemption;
+mod reasons;
 mod repairs;
 mod requests;
 mod rights;

@@ -41,7 +41,7 @@ struct Pred {
 /// Whether a condition is true of no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unmet {
-    /// Nobody has asked.
+    /// It was not asked for.
     Unasked,
     /// It is true of none while its columns have so many values.
     With(usize),

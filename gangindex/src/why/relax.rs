@@ -9,7 +9,7 @@ use super::view::{Dropped, View};
 use crate::search::candidates::Known;
 use crate::table::{Bits, as_u32};
 
-/// How many ways are looked for at one port, how many combinations are tried, and how many are told.
+/// How many ways are looked for at one port, how many combinations are tried, and how many are reported.
 const PORT_MAX: usize = 8;
 const TRIED_MAX: usize = 16;
 /// How many of them where partners must agree with each other, which costs more to look at.

@@ -125,3 +125,15 @@ fn license(draw: &mut Draw<'_>) -> String {
          Ports = {{[Label = requester; Constraint = {owner}]}}]"
     )
 }
+
+/// So many bytes that look random, the same ones for the same seed.
+pub(crate) fn random(seed: u32, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state.to_be_bytes()[1]
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}

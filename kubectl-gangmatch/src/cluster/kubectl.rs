@@ -101,7 +101,7 @@ impl<'o> Kubectl<'o> {
     /// All objects of these resources; of those that cannot be listed, the reasons.
     ///
     /// # Errors
-    /// None of them can be listed, whoever asks.
+    /// None of them can be listed, by any user.
     pub(crate) fn list(&self, resources: &[&str], scope: Scope<'_>, flags: &[&str]) -> Result<Listed, Failure> {
         let all = resources.join(",");
         let mut arguments = vec!["get", all.as_str(), "--output=json"];

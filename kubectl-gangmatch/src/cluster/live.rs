@@ -69,6 +69,20 @@ pub(crate) struct Pool {
     pub(crate) sources: Sources,
 }
 
+impl Pool {
+    /// The namespaces and names of its jobs, machines or licenses.
+    pub(crate) fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = (&str, &str)> + '_> {
+        fn both(key: &ObjectKey) -> (&str, &str) {
+            (key.namespace.as_str(), key.name.as_str())
+        }
+        match kind {
+            Kind::Machine => Box::new(self.objects.machines.iter().map(|(key, _)| both(key))),
+            Kind::License => Box::new(self.objects.licenses.iter().map(|(key, _)| both(key))),
+            _ => Box::new(self.objects.jobs.iter().map(|(key, _)| both(key))),
+        }
+    }
+}
+
 /// The pool of a cluster. What may not be listed in all namespaces is listed in this one, or in that of the context.
 ///
 /// # Errors

@@ -4,17 +4,16 @@
 mod failure;
 mod kubectl;
 mod live;
+mod source;
 
 use std::path::PathBuf;
 
-use anyhow::bail;
 use jiff::Timestamp;
 
-use crate::manifests::{self, Problem};
-use crate::offline::{Loaded, Stamp, load};
 pub(crate) use failure::Failure;
 pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
+pub(crate) use source::{ClusterSource, NamespaceSource, NamespacesSource, PoolSource, Shown, read};
 
 /// The heading in the help of the options that many verbs have.
 pub(crate) const HEADING: &str = "Cluster options";
@@ -55,23 +54,11 @@ pub(crate) struct NamespaceOption {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct NamespaceOptions {
     #[command(flatten)]
-    pub(crate) one: NamespaceOption,
+    one: NamespaceOption,
 
     /// All namespaces.
     #[arg(short = 'A', long, conflicts_with = "namespace", help_heading = HEADING)]
-    pub(crate) all_namespaces: bool,
-}
-
-impl NamespaceOptions {
-    /// The namespace whose objects are shown; `None`: those of all. Of files, all are shown if none is named.
-    pub(crate) fn shown(&self, files: &FileOptions, cluster: &ClusterOptions) -> Option<String> {
-        match &self.one.namespace {
-            _ if self.all_namespaces => None,
-            Some(named) => Some(named.clone()),
-            None if !files.filename.is_empty() => None,
-            None => Some(Kubectl::of(cluster).current_namespace()),
-        }
-    }
+    all_namespaces: bool,
 }
 
 /// Files with manifests in the place of the cluster.
@@ -130,33 +117,4 @@ impl NowOption {
     pub(crate) fn time(self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
     }
-}
-
-/// The pool: that of the cluster, or, if files are named, that of their manifests. `kinds` are read of the cluster; a kind that the
-/// user may not list in all namespaces is read in the namespace, and a note says so.
-///
-/// # Errors
-/// A file does not exist; kubectl does not start, the cluster does not answer or does not have gangmatch, or a right is missing.
-pub(crate) fn read(
-    files: &FileOptions,
-    cluster: &ClusterOptions,
-    namespace: Option<&str>,
-    kinds: &[Kind],
-) -> anyhow::Result<Pool> {
-    if files.filename.is_empty() {
-        return pool(&Kubectl::of(cluster), namespace, kinds);
-    }
-    if cluster.context.is_some() || cluster.kubeconfig.is_some() {
-        bail!("-f reads files and not a cluster; leave out either -f or --context and --kubeconfig");
-    }
-    let (documents, mut problems) = manifests::read(files)?;
-    let owner = cluster.user.as_deref().unwrap_or("you");
-    let Loaded { objects, problems: wrong, warnings, sources } =
-        load(documents, &Stamp { namespace: namespace.unwrap_or("default"), owner });
-    problems.extend(wrong);
-    problems.sort();
-    let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
-    let (problems, warnings) = (texts(&problems), texts(&warnings));
-    let matches = objects.matches.iter().map(|(key, found)| (key.clone(), (**found).clone())).collect();
-    Ok(Pool { objects, matches, problems, warnings, sources, ..Pool::default() })
 }

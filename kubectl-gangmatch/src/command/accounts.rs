@@ -10,7 +10,18 @@ use matchmaker::{Config, Policy, PoolAd, Prices, Snapshot};
 use policy::{Amount, CHARGE, GANGS, Quotas};
 use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, snapshot};
 
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, Pool};
+use crate::cluster::{Kind, Pool, PoolSource};
+use crate::output::OutputOptions;
+
+/// Which accounts to show, and how.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AccountsArguments {
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
+
+    #[command(flatten)]
+    pub(crate) source: PoolSource,
+}
 
 /// How many micros a charge has.
 pub(crate) const MICROS: Amount = 1_000_000;
@@ -25,33 +36,31 @@ pub(crate) fn add(snapshot: &mut Snapshot, objects: &Objects, now: Timestamp) {
 
 /// A pool with accounts.
 pub(crate) struct Accounted {
-    pub(crate) objects: Objects,
-    pub(crate) snapshot: Snapshot,
+    pub(crate) pool: Pool,
+    snapshot: Snapshot,
     pub(crate) policy: Arc<Policy>,
-    pub(crate) problems: Vec<String>,
-    pub(crate) warnings: Vec<String>,
-    pub(crate) notes: Vec<String>,
 }
 
 /// Reads a pool with its accounts.
 ///
 /// # Errors
 /// It cannot be read, it has no PoolPolicy, or the user may not list accounts.
-pub(crate) fn read(files: &FileOptions, cluster: &ClusterOptions, now: Timestamp) -> anyhow::Result<Accounted> {
+pub(crate) fn read(source: &PoolSource) -> anyhow::Result<Accounted> {
     let kinds =
         [Kind::Account, Kind::PoolPolicy, Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Namespace];
-    let Pool { objects, problems, warnings, notes, partly, .. } = cluster::read(files, cluster, None, &kinds)?;
+    let pool = source.read(None, &kinds)?;
+    let (objects, partly) = (&pool.objects, &pool.partly);
     if partly.contains(&Kind::Account) || partly.contains(&Kind::PoolPolicy) {
         bail!(
             "you may not list accounts and poolpolicies; ask the administrator of the pool for the ClusterRole gangmatch-policy-viewer"
         );
     }
-    let mut snapshot = snapshot(&objects, &CycleInputs::of(&objects));
-    add(&mut snapshot, &objects, now);
+    let mut snapshot = snapshot(objects, &CycleInputs::of(objects));
+    add(&mut snapshot, objects, source.time());
     let Some(policy) = snapshot.policy.clone() else {
         bail!("there is no PoolPolicy, so nothing is charged; create one that is named {}", crds::POOL_POLICY);
     };
-    Ok(Accounted { objects, snapshot, policy, problems, warnings, notes })
+    Ok(Accounted { pool, snapshot, policy })
 }
 
 impl Accounted {
@@ -113,7 +122,7 @@ impl Accounted {
 
     /// What the last gang of a job cost.
     fn last_charge(&self, job: &PoolAd) -> Option<Amount> {
-        let matches = self.objects.matches.of_root(&job.uid).map(|(_, found)| found);
+        let matches = self.pool.objects.matches.of_root(&job.uid).map(|(_, found)| found);
         let last = matches.max_by_key(|found| found.spec.attempt)?;
         let charges = |found: &Match| -> Option<Vec<Amount>> {
             found.spec.members.iter().skip(1).map(|member| charge_micros(member.charge.as_deref()?)).collect()

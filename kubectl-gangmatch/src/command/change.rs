@@ -36,6 +36,17 @@ pub(crate) struct ChangeOptions {
     cluster: ClusterOptions,
 }
 
+/// Which jobs.
+#[derive(Debug, clap::Args)]
+pub(crate) struct JobsArguments {
+    /// The jobs: NAME or job/NAME.
+    #[arg(value_name = "JOB", required = true)]
+    pub(crate) jobs: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) options: ChangeOptions,
+}
+
 /// What is to be done with one object.
 pub(crate) enum Action {
     /// Merge this patch into it.

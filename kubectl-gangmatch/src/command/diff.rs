@@ -11,8 +11,8 @@ use matchmaker::summary;
 use pool::{JobState, ObjectKey, job_state, matched_reason};
 use serde::Serialize;
 
-use super::why::{AnswerForm, tell};
 use crate::cluster::{self, ClusterOptions, FileOptions, NamespaceOption, NowOption, Pool};
+use crate::output::{self, AnswerOptions};
 use crate::snapshot::{self, is_snapshot};
 use crate::table::table;
 use crate::why::Case;
@@ -55,9 +55,8 @@ pub(crate) struct DiffArguments {
     #[command(flatten)]
     now: NowOption,
 
-    /// The form of the output: words, or data.
-    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
-    output: AnswerForm,
+    #[command(flatten)]
+    output: AnswerOptions,
 }
 
 /// What becomes of a job.
@@ -108,7 +107,7 @@ pub(crate) fn run(arguments: &DiffArguments, out: &mut impl Write) -> anyhow::Re
     let ((a, a_time), (b, b_time)) = (a?, b?);
     let found = difference(&fates(&a, a_time), &fates(&b, b_time));
     arguments.output.print(out, &text(&found), &found)?;
-    let (first, second) = (tell(&a, |_| true)?, tell(&b, |_| true)?);
+    let (first, second) = (output::remarks(&a)?, output::remarks(&b)?);
     Ok(if first == ExitCode::SUCCESS { second } else { first })
 }
 

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use classad::{Ad, Colour, Context, Dialect, Env, Form, Output, Reading, eval, read_ad, read_expr, render};
 
-use crate::command::TextOrJson;
 use crate::texts::{self, Text};
 
 /// What `--help` says below the options.
@@ -42,6 +41,13 @@ pub(crate) struct EvalArguments {
     /// The form of the value: as in the language, or HTCondor's JSON.
     #[arg(short, long, value_enum, default_value_t = TextOrJson::Text)]
     output: TextOrJson,
+}
+
+/// The form of a value.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum TextOrJson {
+    Text,
+    Json,
 }
 
 /// Prints the value. Warnings on the expression go to standard error.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::ages::{age, instant};
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOptions, Pool};
+use crate::cluster::{Kind, NamespacesSource, Pool, Shown};
 use crate::output::{self, Listing, OutputOptions};
 use crate::subject::{Subject, no_such, subjects};
 use crate::table::Table;
@@ -44,13 +44,7 @@ pub(crate) struct HistoryArguments {
     output: OutputOptions,
 
     #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    namespaces: NamespaceOptions,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
+    source: NamespacesSource,
 }
 
 /// A claim that has ended.
@@ -73,24 +67,20 @@ pub(crate) struct Ended {
 
 /// Prints the history.
 pub(crate) fn run(arguments: &HistoryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let HistoryArguments { job, aborted, output, files, namespaces, cluster } = arguments;
-    let named = namespaces.one.namespace.as_deref();
+    let HistoryArguments { job, aborted, output, source } = arguments;
     let words: Vec<String> = job.iter().cloned().collect();
     let subject = subjects(&words, &[Kind::Job])?.into_iter().next();
-    let pool = cluster::read(files, cluster, named, &[Kind::Job, Kind::Match])?;
-    let namespace = namespaces.shown(files, cluster);
+    let (pool, shown) = source.read(&[Kind::Job, Kind::Match])?;
     let mut rows = ended(&pool, *aborted);
-    rows.retain(|row| namespace.as_ref().is_none_or(|only| row.namespace == *only));
+    rows.retain(|row| shown.has(&row.namespace));
     if let Some(subject) = &subject {
         rows.retain(|row| row.job == subject.name);
-        let here = |key: &ObjectKey| namespace.as_ref().is_none_or(|only| key.namespace == *only);
-        let place = namespace.as_deref().unwrap_or("default");
-        if rows.is_empty() && !pool.objects.jobs.iter().any(|(key, _)| key.name == subject.name && here(key)) {
-            let names = pool.objects.jobs.iter().map(|(key, _)| (key.namespace.as_str(), key.name.as_str()));
-            return output::refuse(&no_such(subject, place, names));
+        let is_it = |key: &ObjectKey| key.name == subject.name && shown.has(&key.namespace);
+        if rows.is_empty() && !pool.objects.jobs.iter().any(|(key, _)| is_it(key)) {
+            return output::refuse(&no_such(subject, shown.only().unwrap_or("default"), pool.names(Kind::Job)));
         }
     }
-    output.print(out, &listing(&rows, namespace.as_deref(), subject.as_ref()))?;
+    output.print(out, &listing(&rows, &shown, subject.as_ref()))?;
     output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -126,11 +116,11 @@ fn row(found: &Match) -> (Option<Timestamp>, Ended) {
     (to.or(created), row)
 }
 
-fn listing(rows: &[Ended], namespace: Option<&str>, job: Option<&Subject>) -> Listing {
+fn listing(rows: &[Ended], shown: &Shown, job: Option<&Subject>) -> Listing {
     let time = |time: Option<Timestamp>| time.map_or("-".to_owned(), instant);
     let cells = |row: &Ended| {
         let held = row.from.zip(row.to).map_or("-".to_owned(), |(from, to)| age(from, to));
-        let mut cells: Vec<String> = namespace.is_none().then(|| row.namespace.clone()).into_iter().collect();
+        let mut cells: Vec<String> = shown.column(&row.namespace).into_iter().collect();
         cells.extend([
             row.job.clone(),
             row.match_name.clone(),
@@ -144,14 +134,13 @@ fn listing(rows: &[Ended], namespace: Option<&str>, job: Option<&Subject>) -> Li
         ]);
         cells
     };
-    let mut headings: Vec<&str> = namespace.is_none().then_some("NAMESPACE").into_iter().collect();
+    let mut headings: Vec<&str> = shown.column(&"NAMESPACE").into_iter().collect();
     headings.extend(["JOB", "(MATCH)", "(ATTEMPT)", "FROM", "TO", "HELD", "REASON", "(MESSAGE)", "MEMBERS"]);
-    let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
     let whose = job.map_or(String::new(), |job| format!(" of job {}", job.name));
     Listing {
         table: Table::of(headings, rows.iter().map(cells).collect()),
         names: rows.iter().map(|row| Kind::Match.full_name(&row.match_name)).collect(),
         data: json!({"items": rows}),
-        nothing: format!("No claim{whose} has ended{place}."),
+        nothing: format!("No claim{whose} has ended{}.", shown.place()),
     }
 }

@@ -10,9 +10,9 @@ use classad::{
 use serde_json::{Value, json};
 
 use crate::cluster::ManifestOptions;
-use crate::command::TextOrJson;
 use crate::manifests::{self, Problem, Source};
 use crate::offline::{Loaded, Stamp, load};
+use crate::output::AnswerOptions;
 use crate::screen::shown;
 
 /// What `--help` says below the options.
@@ -56,9 +56,8 @@ pub(crate) struct LintArguments {
     #[command(flatten)]
     manifests: ManifestOptions,
 
-    /// The form of the findings: text with the lines in question, or JSON.
-    #[arg(short, long, value_enum, default_value_t = TextOrJson::Text)]
-    output: TextOrJson,
+    #[command(flatten)]
+    output: AnswerOptions,
 }
 
 /// The remarks on one field.
@@ -85,9 +84,9 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
     }
     let known: Vec<Name> = known.into_iter().collect();
     let findings: Vec<FieldRemarks> = read.iter().flat_map(|(source, value)| object(source, value, &known)).collect();
-    match arguments.output {
-        TextOrJson::Text => text(out, &problems, &warnings, &findings)?,
-        TextOrJson::Json => data(out, &problems, &warnings, &findings)?,
+    match arguments.output.is_text() {
+        true => text(out, &problems, &warnings, &findings)?,
+        false => arguments.output.print(out, "", &data(&problems, &warnings, &findings))?,
     }
     let nothing = problems.is_empty() && warnings.is_empty() && findings.is_empty();
     Ok(if nothing { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -199,12 +198,7 @@ fn text(
     Ok(())
 }
 
-fn data(
-    out: &mut impl Write,
-    problems: &[Problem],
-    warnings: &[Problem],
-    findings: &[FieldRemarks],
-) -> anyhow::Result<()> {
+fn data(problems: &[Problem], warnings: &[Problem], findings: &[FieldRemarks]) -> Vec<Value> {
     let plain = |severity: &'static str| move |one: &Problem| json!({"severity": severity, "place": one.place.to_string(), "message": one.text});
     let mut list: Vec<Value> = problems.iter().map(plain("error")).collect();
     list.extend(warnings.iter().map(plain("warning")));
@@ -225,6 +219,5 @@ fn data(
             list.push(value);
         }
     }
-    writeln!(out, "{}", serde_json::to_string_pretty(&list)?)?;
-    Ok(())
+    list
 }

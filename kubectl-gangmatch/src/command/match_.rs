@@ -24,6 +24,7 @@ use crate::command::together::{self, Placement};
 use crate::command::verdicts::{self, Given};
 use crate::manifests::{self, Problem};
 use crate::offline::{Loaded, Stamp, load};
+use crate::output::{self, AnswerOptions};
 use crate::screen::{Screen, shown};
 use crate::snapshot::Saved;
 use crate::table::table;
@@ -72,9 +73,8 @@ pub(crate) struct MatchArguments {
     #[command(flatten)]
     placing: placing::Options,
 
-    /// The form of the output: a table, or the Matches in JSON or YAML.
-    #[arg(short, long, value_enum, default_value_t = Output::Table)]
-    output: Output,
+    #[command(flatten)]
+    output: AnswerOptions,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -94,13 +94,6 @@ impl From<SearchBy> for Engine {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Output {
-    Table,
-    Json,
-    Yaml,
-}
-
 /// What was read.
 struct Read {
     objects: Objects,
@@ -114,7 +107,7 @@ fn read(arguments: &MatchArguments) -> anyhow::Result<Read> {
     if let Some(file) = &arguments.snapshot {
         let Saved { pool, time } = crate::snapshot::read(file)?;
         let Pool { objects, problems, warnings, notes, .. } = pool;
-        crate::output::notes(&notes)?;
+        output::notes(&notes)?;
         return Ok(Read { objects, problems, warnings, now: arguments.now.unwrap_or(time) });
     }
     let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
@@ -139,17 +132,14 @@ pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::R
     } else {
         let given: Vec<Given> = arguments.summary.iter().map(|file| Given::read(file)).collect();
         let answers = verdicts::answers(&pool, &given);
-        match arguments.output {
-            Output::Table => verdicts::print(&mut Screen(out), &answers)?,
-            Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&verdicts::list(&answers))?)?,
-            Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&verdicts::list(&answers))?)?,
+        match arguments.output.is_text() {
+            true => verdicts::print(&mut Screen(out), &answers)?,
+            false => arguments.output.print(out, "", &verdicts::list(&answers))?,
         }
         given.iter().filter_map(Given::problem).collect()
     };
     let problems: Vec<String> = problems.into_iter().chain(refused).collect();
-    for problem in &problems {
-        writeln!(std::io::stderr(), "error: {}", shown(problem))?;
-    }
+    output::problems(&problems)?;
     for warning in &warnings {
         writeln!(std::io::stderr(), "warning: {}", shown(warning))?;
     }
@@ -217,7 +207,7 @@ struct Printed<'p> {
     now: jiff::Timestamp,
 }
 
-fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow::Result<()> {
+fn print(out: &mut impl Write, output: AnswerOptions, printed: &Printed<'_>) -> anyhow::Result<()> {
     let provenance = Provenance { cycle: "offline".to_owned(), time: printed.now, seed: 0, epoch: 0 };
     let config = Config::product();
     let gangs = match printed.outcome {
@@ -229,12 +219,10 @@ fn print(out: &mut impl Write, output: Output, printed: &Printed<'_>) -> anyhow:
         .iter()
         .filter_map(|gang| record(printed.objects, printed.pool, gang, &config, &provenance, None))
         .collect::<Vec<Match>>();
-    match output {
-        Output::Table => print_table(&mut Screen(out), printed, &matches)?,
-        Output::Json => writeln!(out, "{}", serde_json::to_string_pretty(&list(&matches))?)?,
-        Output::Yaml => write!(out, "{}", serde_saphyr::to_string(&list(&matches))?)?,
+    match output.is_text() {
+        true => print_table(&mut Screen(out), printed, &matches),
+        false => output.print(out, "", &list(&matches)),
     }
-    Ok(())
 }
 
 fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
-mod accounts;
+pub(crate) mod accounts;
+pub(crate) mod cancel;
 pub(crate) mod change;
 pub(crate) mod completion;
 pub(crate) mod convert;
@@ -31,10 +32,3 @@ pub(crate) mod top;
 pub(crate) mod userprio;
 pub(crate) mod verdicts;
 pub(crate) mod why;
-
-/// The form of the output of a verb that prints text or JSON.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum TextOrJson {
-    Text,
-    Json,
-}

@@ -11,7 +11,7 @@ use classad::{Ad, Context, Dialect, Env, Expr, Value, eval, read_expr, render};
 use pool::{AdStore, Advertises, Cached, ObjectKey, Objects, OfferRef};
 use serde_json::json;
 
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOptions, NowOption};
+use crate::cluster::{Kind, NamespacesSource, Shown};
 use crate::command::eval::colour;
 use crate::command::status::{phase, state};
 use crate::output::{self, Listing, OutputOptions};
@@ -62,16 +62,7 @@ pub(crate) struct QueryArguments {
     output: OutputOptions,
 
     #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    namespaces: NamespaceOptions,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: NamespacesSource,
 }
 
 /// The expressions of a query.
@@ -97,17 +88,15 @@ struct Found {
 
 /// Prints the objects.
 pub(crate) fn run(arguments: &QueryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let QueryArguments { kind: AdKindArgument(kind), output, files, namespaces, cluster, now, .. } = arguments;
+    let QueryArguments { kind: AdKindArgument(kind), output, source, .. } = arguments;
     let Some(query) = query(arguments)? else { return Ok(ExitCode::FAILURE) };
-    let pool = cluster::read(files, cluster, namespaces.one.namespace.as_deref(), &[*kind])?;
-    let namespace = namespaces.shown(files, cluster);
+    let (pool, shown) = source.read(&[*kind])?;
     let mut entries = entries(&pool.objects, *kind);
-    entries.retain(|entry| namespace.as_ref().is_none_or(|only| entry.key.namespace == *only));
-    let mut rows = answers(&query, &entries, now.time().as_second());
+    entries.retain(|entry| shown.has(&entry.key.namespace));
+    let mut rows = answers(&query, &entries, source.time().as_second());
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
-    let place = namespace.as_ref().map_or(String::new(), |name| format!(" in namespace {name}"));
-    let nothing = format!("No {} matches{place}; there are {}.", kind.word(), entries.len());
-    output.print(out, &listing(*kind, &query, &rows, namespace.is_none(), nothing))?;
+    let nothing = format!("No {} matches{}; there are {}.", kind.word(), shown.place(), entries.len());
+    output.print(out, &listing(*kind, &query, &rows, &shown, nothing))?;
     output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -223,10 +212,10 @@ fn order(one: &Value, other: &Value) -> Ordering {
     by_class.then_with(by_number).then_with(|| one.as_str().cmp(&other.as_str()))
 }
 
-fn listing(kind: Kind, query: &Query, rows: &[Found], all: bool, nothing: String) -> Listing {
+fn listing(kind: Kind, query: &Query, rows: &[Found], shown: &Shown, nothing: String) -> Listing {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let cells = |row: &Found| {
-        let mut cells: Vec<String> = all.then(|| row.key.namespace.clone()).into_iter().collect();
+        let mut cells: Vec<String> = shown.column(&row.key.namespace).into_iter().collect();
         cells.push(row.key.name.clone());
         cells.extend(row.values.iter().map(text));
         cells
@@ -238,7 +227,7 @@ fn listing(kind: Kind, query: &Query, rows: &[Found], all: bool, nothing: String
         let values: serde_json::Value = serde_json::from_str(&values.to_json()).unwrap_or_default();
         json!({"kind": kind.name(), "namespace": row.key.namespace, "name": row.key.name, "attributes": values})
     };
-    let mut headings: Vec<String> = all.then(|| "NAMESPACE".to_owned()).into_iter().collect();
+    let mut headings: Vec<String> = shown.column("NAMESPACE").into_iter().collect();
     headings.push("NAME".to_owned());
     headings.extend(query.columns.iter().map(|(name, _)| name.to_uppercase()));
     Listing {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::ages::{age, instant};
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, NamespaceOptions, NowOption};
+use crate::cluster::{Kind, NamespacesSource, Shown};
 use crate::command::accounts;
 use crate::output::{self, Listing, OutputOptions};
 use crate::table::Table;
@@ -30,7 +30,7 @@ Examples:
   kubectl gangmatch queue -o json
 
 Exit status:
-  0  the queue was printed, even if nobody waits
+  0  the queue was printed, even if no job waits
   2  an option is wrong, the cluster cannot be read, or a file does not exist";
 
 /// Whose jobs to print, and how.
@@ -40,16 +40,7 @@ pub(crate) struct QueueArguments {
     output: OutputOptions,
 
     #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    namespaces: NamespaceOptions,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: NamespacesSource,
 }
 
 /// A job that waits.
@@ -68,19 +59,17 @@ pub(crate) struct Waiting {
 
 /// Prints the queue.
 pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let QueueArguments { output, files, namespaces, cluster, now } = arguments;
-    let named = namespaces.one.namespace.as_deref();
-    let kinds = [Kind::Job, Kind::Match, Kind::Account, Kind::PoolPolicy];
-    let pool = cluster::read(files, cluster, named, &kinds)?;
-    let namespace = namespaces.shown(files, cluster);
-    let mut rows = waiting(&pool.objects, now.time());
-    rows.retain(|row| namespace.as_ref().is_none_or(|only| row.namespace == *only));
-    if files.filename.is_empty() {
+    let QueueArguments { output, source } = arguments;
+    let now = source.time();
+    let (pool, shown) = source.read(&[Kind::Job, Kind::Match, Kind::Account, Kind::PoolPolicy])?;
+    let mut rows = waiting(&pool.objects, now);
+    rows.retain(|row| shown.has(&row.namespace));
+    if source.kubectl().is_some() {
         for row in rows.iter_mut().filter(|row| row.why.is_empty() && row.reason == reasons::PENDING_EVALUATION) {
             row.why = "no negotiation cycle has evaluated it yet; see kubectl gangmatch status".to_owned();
         }
     }
-    output.print(out, &listing(&rows, namespace.as_deref(), now.time()))?;
+    output.print(out, &listing(&rows, &shown, now))?;
     output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -114,10 +103,10 @@ fn row(position: usize, job: &Job) -> Waiting {
     }
 }
 
-fn listing(rows: &[Waiting], namespace: Option<&str>, now: Timestamp) -> Listing {
+fn listing(rows: &[Waiting], shown: &Shown, now: Timestamp) -> Listing {
     let cells = |row: &Waiting| {
         let mut cells = vec![row.position.to_string()];
-        cells.extend(namespace.is_none().then(|| row.namespace.clone()));
+        cells.extend(shown.column(&row.namespace));
         cells.extend([
             row.name.clone(),
             row.priority.to_string(),
@@ -129,13 +118,12 @@ fn listing(rows: &[Waiting], namespace: Option<&str>, now: Timestamp) -> Listing
         cells
     };
     let mut headings = vec!["POSITION"];
-    headings.extend(namespace.is_none().then_some("NAMESPACE"));
+    headings.extend(shown.column(&"NAMESPACE"));
     headings.extend(["NAME", "PRIORITY", "WAITING", "(WAITING SINCE)", "REASON", "WHY"]);
-    let place = namespace.map_or(String::new(), |name| format!(" in namespace {name}"));
     Listing {
         table: Table::of(headings, rows.iter().map(cells).collect()),
         names: rows.iter().map(|row| Kind::Job.full_name(&row.name)).collect(),
         data: json!({"items": rows}),
-        nothing: format!("No job waits{place}."),
+        nothing: format!("No job waits{}.", shown.place()),
     }
 }

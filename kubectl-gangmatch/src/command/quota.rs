@@ -4,11 +4,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use policy::{Amount, CHARGE};
+use serde::Serialize;
+use serde_json::json;
 
-use crate::cluster::{ClusterOptions, FileOptions, NowOption};
-use crate::command::accounts::{self, charges};
-use crate::command::userprio::finish;
-use crate::table::table;
+use crate::cluster::Kind;
+use crate::command::accounts::{self, AccountsArguments, charges};
+use crate::command::userprio::indented;
+use crate::output::{self, Listing};
+use crate::table::Table;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -20,52 +23,78 @@ Exit status:
   1  there is a mistake in some object; the others count
   2  an option is wrong, a file does not exist, there is no PoolPolicy, or kubectl fails";
 
-/// What to read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct QuotaArguments {
-    #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+/// One quota of an account; what has no limit is left out.
+#[derive(Serialize)]
+struct QuotaRow {
+    account: String,
+    /// How many accounts it is below.
+    level: usize,
+    counter: String,
+    min: Option<String>,
+    grant: String,
+    lend: Option<String>,
+    max: Option<String>,
+    held: String,
+    borrowed: Option<String>,
+    aside: String,
+    available: Option<String>,
 }
 
 /// Prints the quotas. 0: all was read; 1: some object is wrong.
-pub(crate) fn run(arguments: &QuotaArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let accounted = accounts::read(&arguments.files, &arguments.cluster, arguments.now.time())?;
+pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let accounted = accounts::read(&arguments.source)?;
     let (tree, quotas) = (&accounted.policy.tree, accounted.quotas());
     let mut rows = Vec::new();
     for (level, account) in accounted.in_order() {
         let (Some(node), Some(own_roots)) = (tree.account(&account.name), tree.own_roots(&account.name)) else {
             continue;
         };
-        for (counter, quota) in &account.quotas {
+        rows.extend(account.quotas.iter().map(|(counter, quota)| {
             let text = |amount: Amount| if **counter == *CHARGE { charges(amount, 2) } else { amount.to_string() };
-            let or_none = |amount: Option<Amount>| amount.map_or_else(|| "-".to_owned(), text);
             let (held, grant) = (quotas.held(node, counter), quotas.grant(node, counter));
             let is_borrowed = quota.min.is_some_and(|min| min > 0) && held > grant;
-            let borrowed = if is_borrowed { format!(" ({} borrowed)", text(held - grant)) } else { String::new() };
-            rows.push(vec![
-                format!("{}{}", "  ".repeat(level), account.name),
-                counter.to_string(),
-                or_none(quota.min),
-                text(grant),
-                or_none(quota.lend),
-                or_none(quota.max),
-                format!("{}{borrowed}", text(held)),
-                text(quotas.aside(node, counter)),
-                or_none(quotas.available(own_roots, counter)),
-            ]);
-        }
+            QuotaRow {
+                account: account.name.clone(),
+                level,
+                counter: counter.to_string(),
+                min: quota.min.map(text),
+                grant: text(grant),
+                lend: quota.lend.map(text),
+                max: quota.max.map(text),
+                held: text(held),
+                borrowed: is_borrowed.then(|| text(held - grant)),
+                aside: text(quotas.aside(node, counter)),
+                available: quotas.available(own_roots, counter).map(text),
+            }
+        }));
     }
-    if rows.is_empty() {
-        writeln!(out, "No account has a quota.")?;
-    } else {
-        let headings = ["ACCOUNT", "COUNTER", "MIN", "GRANT", "LEND", "MAX", "HELD", "ASIDE", "AVAIL"];
-        write!(out, "{}", table(&headings, &rows, 0))?;
+    arguments.output.print(out, &listing(&rows))?;
+    Ok(output::remarks(&accounted.pool)?)
+}
+
+fn listing(rows: &[QuotaRow]) -> Listing {
+    let or_none = |amount: &Option<String>| amount.clone().unwrap_or_else(|| "-".to_owned());
+    let cells = |row: &QuotaRow| {
+        let borrowed = row.borrowed.as_ref().map(|amount| format!(" ({amount} borrowed)")).unwrap_or_default();
+        vec![
+            indented(row.level, &row.account),
+            row.counter.clone(),
+            or_none(&row.min),
+            row.grant.clone(),
+            or_none(&row.lend),
+            or_none(&row.max),
+            format!("{}{borrowed}", row.held),
+            row.aside.clone(),
+            or_none(&row.available),
+        ]
+    };
+    let headings = ["ACCOUNT", "COUNTER", "MIN", "GRANT", "LEND", "MAX", "HELD", "ASIDE", "AVAIL"];
+    let mut names: Vec<String> = rows.iter().map(|row| Kind::Account.full_name(&row.account)).collect();
+    names.dedup();
+    Listing {
+        table: Table::of(headings, rows.iter().map(cells).collect()),
+        names,
+        data: json!({"items": rows}),
+        nothing: "No account has a quota.".to_owned(),
     }
-    finish(&accounted)
 }

@@ -7,7 +7,7 @@ use crds::{Job, JobPhase};
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, ChangeOptions, code, each, named};
+use crate::command::change::{Action, JobsArguments, code, each, named};
 use crate::command::status::phase;
 
 /// What `--help` says below the options.
@@ -21,7 +21,8 @@ Match is deleted instead: the claim ends in the same way, and the job is matched
   end a claim, and match the job again      kubectl gangmatch release JOB --requeue   condor_vacate_job
   take a job out of the queue for a while   kubectl gangmatch suspend JOB             condor_hold
   put it back                               kubectl gangmatch resume JOB              condor_release
-  remove a job                              kubectl delete gmj JOB                    condor_rm
+  end a job that waits or runs              kubectl gangmatch cancel JOB              condor_rm
+  remove a job and its record               kubectl delete gmj JOB                    none
 
 Examples:
   kubectl gangmatch release sim
@@ -35,22 +36,18 @@ Exit status:
 /// Which jobs.
 #[derive(Debug, clap::Args)]
 pub(crate) struct ReleaseArguments {
-    /// The jobs: NAME or job/NAME.
-    #[arg(value_name = "JOB", required = true)]
-    jobs: Vec<String>,
+    #[command(flatten)]
+    jobs: JobsArguments,
 
     /// Match the jobs again.
     #[arg(long)]
     requeue: bool,
-
-    #[command(flatten)]
-    options: ChangeOptions,
 }
 
 /// Releases the claims of the jobs.
 pub(crate) fn run(arguments: &ReleaseArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let jobs = named(&arguments.jobs, &[Kind::Job])?;
-    Ok(code(each(&arguments.options, &jobs, out, &|job| plan(job, arguments.requeue))?))
+    let jobs = named(&arguments.jobs.jobs, &[Kind::Job])?;
+    Ok(code(each(&arguments.jobs.options, &jobs, out, &|job| plan(job, arguments.requeue))?))
 }
 
 fn plan(job: &Job, requeue: bool) -> Action {
@@ -62,8 +59,8 @@ fn plan(job: &Job, requeue: bool) -> Action {
         }
         (JobPhase::Suspended, None) => Action::Refuse("it is suspended, so it holds nothing".to_owned()),
         (phase, None) => Action::Refuse(format!(
-            "it holds nothing: it is {phase:?}; to take it out of the queue, suspend it; to remove it, write kubectl delete gmj {}",
-            job.metadata.name.as_deref().unwrap_or("NAME")
+            "it holds nothing: it is {phase:?}; to take it out of the queue, write kubectl gangmatch suspend {name} or cancel {name}",
+            name = job.metadata.name.as_deref().unwrap_or("NAME")
         )),
         (_, Some(_)) if job.spec.done => Action::Nothing("is being released already".to_owned()),
         (_, Some(claim)) if requeue => {

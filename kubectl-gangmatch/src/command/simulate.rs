@@ -9,10 +9,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::ObjectKey;
 use serde_json::json;
 
-use super::why::{AnswerForm, KINDS, tell};
-use crate::cluster::{self, ClusterOptions, FileOptions, Kubectl, ManifestOptions, NamespaceOption, NowOption, Pool};
+use super::why::KINDS;
+use crate::cluster::{ClusterSource, ManifestOptions, Pool};
 use crate::manifests;
 use crate::offline::{Loaded, Stamp, load};
+use crate::output::{self, AnswerOptions};
 use crate::snapshot;
 use crate::why::{Case, job_answer, job_text};
 
@@ -36,37 +37,28 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
 
-    /// The form of the answers: words, or data.
-    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
-    output: AnswerForm,
+    #[command(flatten)]
+    output: AnswerOptions,
 
     #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    namespace: NamespaceOption,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: ClusterSource,
 }
 
 /// Prints an answer for each job of the manifests.
 pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let SimulateArguments { cluster, snapshot: file, .. } = arguments;
-    let wanted = arguments.namespace.namespace.as_deref();
-    let kubectl = Kubectl::of(cluster);
+    let SimulateArguments { source, snapshot: file, .. } = arguments;
     let (mut pool, now) = match file {
         Some(file) => snapshot::read(file).map(|saved| (saved.pool, saved.time))?,
-        None => (cluster::read(&FileOptions::default(), cluster, wanted, &KINDS)?, arguments.now.time()),
+        None => (source.read(&KINDS)?, source.time()),
     };
-    let namespace = match (wanted, file) {
-        (Some(namespace), _) => namespace.to_owned(),
-        (None, None) => kubectl.current_namespace(),
+    let namespace = match (source.named(), file) {
         (None, Some(_)) => "default".to_owned(),
+        _ => source.namespace(),
     };
-    let owner = match (&cluster.user, file) {
+    let owner = match (&source.cluster.user, file) {
         (Some(user), _) => user.clone(),
-        (None, None) => kubectl
+        (None, None) => source
+            .kubectl()
             .run(&["auth", "whoami", "--output=jsonpath={.status.userInfo.username}"])
             .map_or_else(|_| "you".to_owned(), |name| name.trim().to_owned()),
         (None, Some(_)) => "you".to_owned(),
@@ -79,7 +71,7 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     let answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
     let text: Vec<String> = answers.iter().map(job_text).collect();
     arguments.output.print(out, &text.join("\n"), &json!({"items": answers}))?;
-    tell(&pool, |_| true)
+    Ok(output::remarks(&pool)?)
 }
 
 /// Puts the objects of manifests into a pool, as if they had been created now. The jobs among them.

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-use super::why::{KINDS, tell};
-use crate::cluster::{self, ClusterOptions, FileOptions, NamespaceOption, NowOption};
+use super::why::KINDS;
+use crate::cluster::ClusterSource;
+use crate::output;
 use crate::snapshot;
 
 /// What `--help` says below the options.
@@ -45,23 +46,17 @@ struct SaveArguments {
     file: PathBuf,
 
     #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    namespace: NamespaceOption,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: ClusterSource,
 }
 
 /// Writes the snapshot.
 pub(crate) fn run(arguments: &SnapshotArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let SnapshotVerb::Save(SaveArguments { file, cluster, namespace, now }) = &arguments.verb;
-    let pool = cluster::read(&FileOptions::default(), cluster, namespace.namespace.as_deref(), &KINDS)?;
-    let text = snapshot::text(&pool, now.time())?;
+    let SnapshotVerb::Save(SaveArguments { file, source }) = &arguments.verb;
+    let pool = source.read(&KINDS)?;
+    let text = snapshot::text(&pool, source.time())?;
     match file.as_os_str() == "-" {
         true => write!(out, "{text}")?,
         false => std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?,
     }
-    tell(&pool, |_| true)
+    Ok(output::remarks(&pool)?)
 }

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use pool::{CycleInputs, published, snapshot};
 use summary::{Limits, Numbers, Summary, Texts, Values};
 
-use crate::cluster::{self, ClusterOptions, Kind, ManifestOptions, NamespaceOption, Pool};
-use crate::output::{self, TableOrData};
+use crate::cluster::{self, ClusterOptions, Kind, ManifestOptions, NamespaceOption};
+use crate::output::{self, AnswerOptions};
 use crate::table::table;
 
 /// What `--help` says below the options.
@@ -34,30 +34,22 @@ pub(crate) struct SummaryArguments {
     #[command(flatten)]
     namespace: NamespaceOption,
 
-    /// The form of the output: tables, or the summary itself in JSON or YAML, as `match --summary` reads it.
-    #[arg(short, long, value_enum, default_value_t = TableOrData::Table)]
-    output: TableOrData,
+    #[command(flatten)]
+    output: AnswerOptions,
 }
 
 /// Prints the summary. 0: all was read; 1: some object is wrong.
 pub(crate) fn run(arguments: &SummaryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let SummaryArguments { manifests, cluster, namespace, .. } = arguments;
+    let SummaryArguments { manifests, cluster, namespace, output } = arguments;
     let kinds = [Kind::Machine, Kind::License, Kind::Namespace];
-    let Pool { objects, problems, notes, .. } =
-        cluster::read(&manifests.files(), cluster, namespace.namespace.as_deref(), &kinds)?;
+    let pool = cluster::read(&manifests.files(), cluster, namespace.namespace.as_deref(), &kinds)?;
     let limits = Limits::default();
-    let summary = published(&snapshot(&objects, &CycleInputs::of(&objects))).summary(&limits);
-    match arguments.output {
-        TableOrData::Table => print(out, &summary, &limits)?,
-        TableOrData::Json => output::json(out, &summary)?,
-        TableOrData::Yaml => output::yaml(out, &summary)?,
-    }
-    output::problems(&problems)?;
-    output::notes(&notes)?;
-    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let summary = published(&snapshot(&pool.objects, &CycleInputs::of(&pool.objects))).summary(&limits);
+    output.print(out, &text(&summary, &limits), &summary)?;
+    Ok(output::remarks_on(&pool, |_| false)?)
 }
 
-fn print(out: &mut impl Write, summary: &Summary, limits: &Limits) -> anyhow::Result<()> {
+fn text(summary: &Summary, limits: &Limits) -> String {
     let (mut free, mut attributes) = (Vec::new(), Vec::new());
     for (name, kind) in &summary.kinds {
         let ads = kind.ads.to_string();
@@ -79,14 +71,15 @@ fn print(out: &mut impl Write, summary: &Summary, limits: &Limits) -> anyhow::Re
             attributes.push(vec![name.clone(), "(others)".to_owned(), "anything".to_owned()]);
         }
     }
+    let mut text = String::new();
     if !summary.kinds.is_empty() {
-        writeln!(out, "{}", table(&["KIND", "OFFERS", "RESOURCE", "MOST FREE", "ALL FREE"], &free, 0))?;
-        writeln!(out, "{}", table(&["KIND", "ATTRIBUTE", "VALUES"], &attributes, 0))?;
+        let free = table(&["KIND", "OFFERS", "RESOURCE", "MOST FREE", "ALL FREE"], &free, 0);
+        text = format!("{free}\n{}\n", table(&["KIND", "ATTRIBUTE", "VALUES"], &attributes, 0));
     }
     let offers: u64 = summary.kinds.values().map(|kind| kind.ads).sum();
     let plural = if offers == 1 { "" } else { "s" };
-    writeln!(out, "{offers} offer{plural} in {} bytes of JSON; the limit is {}.", summary.bytes(), limits.bytes)?;
-    Ok(())
+    let (bytes, most) = (summary.bytes(), limits.bytes);
+    format!("{text}{offers} offer{plural} in {bytes} bytes of JSON; the limit is {most}.\n")
 }
 
 /// How many values of a list are shown.

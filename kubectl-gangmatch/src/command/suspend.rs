@@ -7,7 +7,7 @@ use crds::{Job, JobPhase};
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, ChangeOptions, code, each, named};
+use crate::command::change::{Action, JobsArguments, code, each, named};
 use crate::command::status::phase;
 
 /// What `suspend --help` says below the options.
@@ -35,17 +35,6 @@ Exit status:
   0  no job is suspended any more
   1  a job does not exist, or the API server refuses the change
   2  an option is wrong, or the cluster cannot be asked";
-
-/// Which jobs.
-#[derive(Debug, clap::Args)]
-pub(crate) struct JobsArguments {
-    /// The jobs: NAME or job/NAME.
-    #[arg(value_name = "JOB", required = true)]
-    jobs: Vec<String>,
-
-    #[command(flatten)]
-    options: ChangeOptions,
-}
 
 /// Suspends the jobs.
 pub(crate) fn suspend(arguments: &JobsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 use crate::ages::{age, instant};
-use crate::cluster::{ClusterOptions, FileOptions, Kubectl, NamespaceOption, NowOption};
+use crate::cluster::ClusterSource;
 use crate::command::queue::{Waiting, waiting};
 use crate::command::status::{self, Leader, Status};
 use crate::screen::shown;
@@ -51,13 +51,7 @@ pub(crate) struct TopArguments {
     controller_namespace: String,
 
     #[command(flatten)]
-    namespace: NamespaceOption,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: ClusterSource,
 }
 
 /// What was read at one time.
@@ -78,7 +72,7 @@ struct Size {
 /// Shows the view until it is ended.
 pub(crate) fn run(arguments: &TopArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     if arguments.once {
-        let reading = read(arguments)?;
+        let reading = read(&arguments.source, &arguments.controller_namespace)?;
         let columns = crate::output::terminal_width().unwrap_or(usize::MAX);
         let lines = frame(&reading, Size { lines: usize::MAX, columns });
         lines.iter().try_for_each(|line| writeln!(out, "{}", shown(line)))?;
@@ -88,7 +82,7 @@ pub(crate) fn run(arguments: &TopArguments, out: &mut impl Write) -> anyhow::Res
         bail!("top needs a terminal; --once prints one frame to any output");
     }
     // Before the terminal is changed: what is wrong is said where it stays to be read.
-    let mut reading = read(arguments)?;
+    let mut reading = read(&arguments.source, &arguments.controller_namespace)?;
     let mut terminal = Terminal::take(out)?;
     let (mut problem, mut size) = (None, terminal.size());
     let mut next = Instant::now() + Duration::from_secs(arguments.every);
@@ -126,29 +120,18 @@ pub(crate) fn run(arguments: &TopArguments, out: &mut impl Write) -> anyhow::Res
 /// Reads the cluster in a thread of its own, so that keys and sizes are seen meanwhile.
 fn begin(arguments: &TopArguments) -> Receiver<anyhow::Result<Reading>> {
     let (sender, receiver) = channel();
-    let (cluster, namespace) = (arguments.cluster.clone(), arguments.namespace.namespace.clone());
-    let (controller, now) = (arguments.controller_namespace.clone(), arguments.now);
+    let (source, controller) = (arguments.source.clone(), arguments.controller_namespace.clone());
     std::thread::spawn(move || {
-        // Nobody waits for it any more if the view was ended.
-        let _ = sender.send(read_with(&cluster, namespace.as_deref(), &controller, now));
+        // Nothing waits for it any more if the view was ended.
+        let _ = sender.send(read(&source, &controller));
     });
     receiver
 }
 
-fn read(arguments: &TopArguments) -> anyhow::Result<Reading> {
-    let TopArguments { namespace, cluster, controller_namespace, now, .. } = arguments;
-    read_with(cluster, namespace.namespace.as_deref(), controller_namespace, *now)
-}
-
-fn read_with(
-    cluster: &ClusterOptions,
-    namespace: Option<&str>,
-    controller: &str,
-    now: NowOption,
-) -> anyhow::Result<Reading> {
-    let (pool, mut status) = status::read(&FileOptions::default(), namespace, cluster)?;
-    let time = now.time();
-    status.controller = Some(Leader::read(&Kubectl::of(cluster), controller, time));
+fn read(source: &ClusterSource, controller: &str) -> anyhow::Result<Reading> {
+    let (pool, time) = (source.read(&status::KINDS)?, source.time());
+    let controller = Some(Leader::read(&source.kubectl(), controller, time));
+    let status = Status { controller, ..status::status(&pool.objects) };
     Ok(Reading { time, status, queue: waiting(&pool.objects, time) })
 }
 
@@ -214,7 +197,7 @@ impl<'o, W: Write> Terminal<'o, W> {
         }
         let mut key = [0_u8; 1];
         match stdin.lock().read(&mut key)? {
-            // Nobody is left to press a key.
+            // The terminal is closed: no key will follow.
             0 => Ok(Some(b'q')),
             _ => Ok(key.first().copied()),
         }
@@ -241,7 +224,7 @@ impl<'o, W: Write> Terminal<'o, W> {
 
 impl<W: Write> Drop for Terminal<'_, W> {
     fn drop(&mut self) {
-        // There is nobody left to tell if the terminal is gone.
+        // Nothing can be done if the terminal is gone.
         let _ = write!(self.out, "\x1b[?25h\x1b[?1049l");
         let _ = self.out.flush();
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, &self.before);

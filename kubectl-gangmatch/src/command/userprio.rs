@@ -4,12 +4,13 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use policy::{CHARGE, shares};
+use serde::Serialize;
+use serde_json::json;
 
-use crate::cluster::{ClusterOptions, FileOptions, NowOption};
-use crate::command::accounts::{self, Accounted, charges};
-use crate::output;
-use crate::screen::shown;
-use crate::table::table;
+use crate::cluster::Kind;
+use crate::command::accounts::{self, AccountsArguments, charges};
+use crate::output::{self, Listing};
+use crate::table::Table;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -22,60 +23,76 @@ Exit status:
   1  there is a mistake in some object; the others count
   2  an option is wrong, a file does not exist, there is no PoolPolicy, or kubectl fails";
 
-/// What to read.
-#[derive(Debug, clap::Args)]
-pub(crate) struct UserprioArguments {
-    #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+/// What is said of an account; amounts are charges, as decimal numbers.
+#[derive(Serialize)]
+struct AccountRow {
+    account: String,
+    /// How many accounts it is below.
+    level: usize,
+    weight: i64,
+    usage: String,
+    held: String,
+    normalized: String,
+    share: String,
+    waiting: usize,
 }
 
 /// Prints the accounts. 0: all was read; 1: some object is wrong.
-pub(crate) fn run(arguments: &UserprioArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let now = arguments.now.time();
-    let accounted = accounts::read(&arguments.files, &arguments.cluster, now)?;
+pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    let now = arguments.source.time();
+    let accounted = accounts::read(&arguments.source)?;
     let total = accounted.pool_charge(now);
     let tree = &accounted.policy.tree;
     let (quotas, waiting) = (accounted.quotas(), accounted.waiting());
     let shares = shares(tree, total, &accounted.demands());
-    let order = accounted.in_order();
-    let row = |(level, account): &(usize, &policy::Account)| {
+    let row = |(level, account): (usize, &policy::Account)| {
         let name = account.name.as_str();
-        let Some(node) = tree.account(name) else { return Vec::new() };
+        let node = tree.account(name)?;
         let (usage, held) = (tree.usage(node), quotas.held(node, CHARGE));
         let is_below =
             |other: &str| std::iter::successors(Some(other), |other| tree.parent_of(other)).any(|above| above == name);
-        let waits: usize = waiting.iter().filter(|(other, _)| is_below(other)).map(|(_, count)| count).sum();
-        vec![
-            format!("{}{name}", "  ".repeat(*level)),
-            account.weight.to_string(),
-            charges(usage, 2),
-            charges(held, 2),
-            charges((usage + held) / i128::from(account.weight.max(1)), 4),
-            charges(shares.get(name).copied().unwrap_or(0), 2),
-            waits.to_string(),
-        ]
+        Some(AccountRow {
+            account: name.to_owned(),
+            level,
+            weight: account.weight,
+            usage: charges(usage, 2),
+            held: charges(held, 2),
+            normalized: charges((usage + held) / i128::from(account.weight.max(1)), 4),
+            share: charges(shares.get(name).copied().unwrap_or(0), 2),
+            waiting: waiting.iter().filter(|(other, _)| is_below(other)).map(|(_, count)| count).sum(),
+        })
     };
-    let rows: Vec<Vec<String>> = order.iter().map(row).collect();
-    let headings = ["ACCOUNT", "WEIGHT", "USAGE", "HELD", "NORMALIZED", "SHARE", "WAITING"];
-    write!(out, "{}", table(&headings, &rows, 0))?;
-    let held = quotas.held(policy::Node::POOL, CHARGE);
-    let half_life = accounted.objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
-    writeln!(out, "half-life {half_life} s; as of {now:.0}; pool {}, held {}", charges(total, 2), charges(held, 2))?;
-    finish(&accounted)
+    let rows: Vec<AccountRow> = accounted.in_order().into_iter().filter_map(row).collect();
+    arguments.output.print(out, &listing(&rows))?;
+    if arguments.output.is_table() {
+        let held = quotas.held(policy::Node::POOL, CHARGE);
+        let half_life = accounted.pool.objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
+        writeln!(
+            out,
+            "half-life {half_life} s; as of {now:.0}; pool {}, held {}",
+            charges(total, 2),
+            charges(held, 2)
+        )?;
+    }
+    Ok(output::remarks(&accounted.pool)?)
 }
 
-/// Says what is wrong with some objects, and returns the exit status.
-pub(crate) fn finish(accounted: &Accounted) -> anyhow::Result<ExitCode> {
-    output::problems(&accounted.problems)?;
-    for warning in &accounted.warnings {
-        writeln!(std::io::stderr(), "warning: {}", shown(warning))?;
+fn listing(rows: &[AccountRow]) -> Listing {
+    let cells = |row: &AccountRow| {
+        let AccountRow { account, level, weight, usage, held, normalized, share, waiting } = row;
+        let [usage, held, normalized, share] = [usage, held, normalized, share].map(Clone::clone);
+        vec![indented(*level, account), weight.to_string(), usage, held, normalized, share, waiting.to_string()]
+    };
+    let headings = ["ACCOUNT", "WEIGHT", "USAGE", "HELD", "NORMALIZED", "SHARE", "WAITING"];
+    Listing {
+        table: Table::of(headings, rows.iter().map(cells).collect()),
+        names: rows.iter().map(|row| Kind::Account.full_name(&row.account)).collect(),
+        data: json!({"items": rows}),
+        nothing: "There is no account.".to_owned(),
     }
-    output::notes(&accounted.notes)?;
-    Ok(if accounted.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The name of an account under those that it is below.
+pub(crate) fn indented(level: usize, account: &str) -> String {
+    format!("{}{account}", "  ".repeat(level))
 }

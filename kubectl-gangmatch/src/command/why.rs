@@ -4,13 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::ValueEnum;
 use crds::OfferKind;
 use pool::ObjectKey;
-use serde::Serialize;
 
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, Kubectl, NamespaceOption, NowOption, Pool};
-use crate::screen::{Screen, shown};
+use crate::cluster::{Kind, NamespaceSource};
+use crate::output::{self, AnswerOptions};
 use crate::subject::{AD_KINDS, Subject, no_such, subjects};
 use crate::why::{Case, job_answer, job_text, offer_answer, offer_text};
 
@@ -36,46 +34,10 @@ pub(crate) struct WhyArguments {
     object: Vec<String>,
 
     #[command(flatten)]
-    files: FileOptions,
-
-    /// The form of the answer: words, or data.
-    #[arg(short, long, value_enum, default_value_t = AnswerForm::Text)]
-    output: AnswerForm,
+    output: AnswerOptions,
 
     #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    namespace: NamespaceOption,
-
-    #[command(flatten)]
-    now: NowOption,
-}
-
-/// The form of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AnswerForm {
-    /// Words.
-    Text,
-    /// JSON.
-    Json,
-    /// YAML.
-    Yaml,
-}
-
-impl AnswerForm {
-    /// Prints an answer: `text` if words are wanted, else `data`.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn print(self, out: &mut impl Write, text: &str, data: &impl Serialize) -> anyhow::Result<()> {
-        match self {
-            AnswerForm::Text => write!(Screen(out), "{text}")?,
-            AnswerForm::Json => writeln!(out, "{}", serde_json::to_string_pretty(data)?)?,
-            AnswerForm::Yaml => write!(out, "{}", serde_saphyr::to_string(data)?)?,
-        }
-        Ok(())
-    }
+    source: NamespaceSource,
 }
 
 /// What is read of a cluster.
@@ -83,32 +45,27 @@ pub(crate) const KINDS: [Kind; 5] = [Kind::Job, Kind::Machine, Kind::License, Ki
 
 /// Prints the answer.
 pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let WhyArguments { files, cluster, namespace, .. } = arguments;
-    let subject = subject(&arguments.object)?;
-    let pool = cluster::read(files, cluster, namespace.namespace.as_deref(), &KINDS)?;
-    let namespace = match &namespace.namespace {
-        Some(namespace) => namespace.clone(),
-        None if files.filename.is_empty() => Kubectl::of(cluster).current_namespace(),
-        None => "default".to_owned(),
-    };
+    let WhyArguments { object, output, source } = arguments;
+    let subject = subject(object)?;
+    let (pool, namespace) = (source.read(&KINDS)?, source.namespace());
     let key = ObjectKey::new(&namespace, &subject.name);
-    let mut case = Case::of(&pool, arguments.now.time());
+    let mut case = Case::of(&pool, source.time());
     let offer = match subject.kind {
         Kind::Machine => Some(OfferKind::Machine),
         Kind::License => Some(OfferKind::License),
         _ => None,
     };
     let answered = match offer {
-        Some(kind) => {
-            offer_answer(&case, kind, &key).map(|answer| arguments.output.print(out, &offer_text(&answer), &answer))
-        }
-        None => job_answer(&mut case, &key).map(|answer| arguments.output.print(out, &job_text(&answer), &answer)),
+        Some(kind) => offer_answer(&case, kind, &key).map(|answer| output.print(out, &offer_text(&answer), &answer)),
+        None => job_answer(&mut case, &key).map(|answer| output.print(out, &job_text(&answer), &answer)),
     };
     match answered {
         Some(printed) => printed?,
-        None => return Err(no_such(&subject, &namespace, names(&pool, subject.kind))),
+        None => return Err(no_such(&subject, &namespace, pool.names(subject.kind))),
     }
-    tell(&pool, |warning| warning.to_lowercase().contains(&format!("{} {key}:", subject.kind.word())))
+    Ok(output::remarks_on(&pool, |warning| {
+        warning.to_lowercase().contains(&format!("{} {key}:", subject.kind.word()))
+    })?)
 }
 
 /// The object that is meant: a word alone is a job.
@@ -121,30 +78,4 @@ fn subject(words: &[String]) -> anyhow::Result<Subject> {
         [only] => Ok(only.clone()),
         _ => bail!("write one object, such as job/sim"),
     }
-}
-
-/// The objects of a kind, by namespace and name.
-fn names(pool: &Pool, kind: Kind) -> Box<dyn Iterator<Item = (&str, &str)> + '_> {
-    fn both(key: &ObjectKey) -> (&str, &str) {
-        (key.namespace.as_str(), key.name.as_str())
-    }
-    match kind {
-        Kind::Machine => Box::new(pool.objects.machines.iter().map(|(key, _)| both(key))),
-        Kind::License => Box::new(pool.objects.licenses.iter().map(|(key, _)| both(key))),
-        _ => Box::new(pool.objects.jobs.iter().map(|(key, _)| both(key))),
-    }
-}
-
-/// Says what is wrong with the objects, and what could not be read; of warnings, those that `concerns` accepts. The exit status: 1 if
-/// something is wrong.
-pub(crate) fn tell(pool: &Pool, concerns: impl Fn(&str) -> bool) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stderr();
-    for problem in &pool.problems {
-        writeln!(out, "error: {}", shown(problem))?;
-    }
-    for warning in pool.warnings.iter().filter(|warning| concerns(warning)) {
-        writeln!(out, "warning: {}", shown(warning))?;
-    }
-    crate::output::notes(&pool.notes)?;
-    Ok(if pool.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -18,6 +18,9 @@ pub(crate) struct JobAnswer {
     /// What the controller has written, if it says something else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) controller: Option<Said>,
+    /// How its last claim or attempt ended, if it has none now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) last_claim: Option<Said>,
     /// Since when it is in this state, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<String>,

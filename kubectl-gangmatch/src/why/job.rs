@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use analysis::{Change, Inspected, Question, Suggestion, Unknown, Word, evidence, inspect, suggest, unknown};
 use classad::Expr;
 use crds::conditions::{find, reasons, types};
 use crds::{Job, Match};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
-use matchmaker::{
-    Change, Gang, Inspected, Question, Root, Suggestion, Unknown, Unmatched, Word, evidence, inspect, negotiate,
-    service_order, suggest, summary, unknown,
-};
+use matchmaker::{Gang, Root, Unmatched, negotiate, service_order, summary};
 use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state};
 
 use super::answer::{
@@ -53,7 +52,20 @@ pub(crate) fn job_answer(case: &mut Case<'_>, key: &ObjectKey) -> Option<JobAnsw
             waits(case, key, &object, &mut answer);
         }
     }
+    if state != JobState::Held {
+        answer.last_claim = conditions(&held.object).and_then(|conditions| of_condition(conditions, types::CLAIMED));
+    }
     Some(answer)
+}
+
+fn conditions(job: &Job) -> Option<&[Condition]> {
+    job.status.as_ref().map(|status| status.conditions.as_slice())
+}
+
+/// What a condition says.
+fn of_condition(conditions: &[Condition], type_: &str) -> Option<Said> {
+    let found = find(conditions, type_)?;
+    Some(Said { reason: found.reason.clone(), message: found.message.clone(), hint: None })
 }
 
 /// A job that a Match holds.
@@ -64,7 +76,7 @@ fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
     let is_open = |found: &&Arc<Match>| !found.decision().is_terminal();
     let claimed_by = job.claim().and_then(|claim| case.pool.objects.matches.by_uid(&claim.uid));
     let found = claimed_by.or_else(|| case.pool.objects.matches.of_root(&uid).map(|(_, found)| found).find(is_open));
-    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let conditions = conditions(job).unwrap_or_default();
     let last = [types::STARTED, types::CLAIMED, types::MATCHED].into_iter().find_map(|type_| find(conditions, type_));
     answer.reason = last.map_or_else(|| reasons::GANG_FOUND.to_owned(), |last| last.reason.clone());
     answer.message = last.map(|last| last.message.clone()).unwrap_or_default();
@@ -75,11 +87,10 @@ fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
     answer.since = found.and_then(|found| claimed_since(found)).map(|since| since.to_string());
 }
 
-/// What a condition says.
+/// A job that one of its conditions speaks for.
 fn told(job: &Job, type_: &str, state: &'static str, answer: &mut JobAnswer) {
     answer.state = state;
-    let conditions = job.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    if let Some(found) = find(conditions, type_) {
+    if let Some(found) = find(conditions(job).unwrap_or_default(), type_) {
         answer.reason.clone_from(&found.reason);
         answer.message.clone_from(&found.message);
         answer.since = Some(found.last_transition_time.0.to_string());
@@ -133,10 +144,9 @@ fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
 
 /// The condition Matched, and the hint beside it.
 fn said(job: &Job) -> Option<Said> {
-    let status = job.status.as_ref()?;
-    let matched = find(&status.conditions, types::MATCHED)?;
-    let hint = status.unmatched.as_ref().and_then(|unmatched| unmatched.hint.clone());
-    Some(Said { reason: matched.reason.clone(), message: matched.message.clone(), hint })
+    let said = of_condition(conditions(job)?, types::MATCHED)?;
+    let unmatched = job.status.as_ref().and_then(|status| status.unmatched.as_ref());
+    Some(Said { hint: unmatched.and_then(|unmatched| unmatched.hint.clone()), ..said })
 }
 
 fn waiting_since(job: &Job) -> Option<String> {

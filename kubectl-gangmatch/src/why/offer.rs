@@ -1,9 +1,10 @@
-//! The answer about a machine or a license: who holds it, who could use it, and whom it refuses.
+//! The answer about a machine or a license: which jobs hold it, which could use it, and which it refuses.
 
 use std::collections::BTreeMap;
 
+use analysis::{Pair, inspect_offer};
 use crds::OfferKind;
-use matchmaker::{AdId, AdKey, EXCERPT_MAX, Pair, PoolAd, inspect_offer};
+use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd};
 use pool::{ObjectKey, not_ready, usage, used_text, why_not_others};
 use serde::Serialize;
 

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use analysis::{Inspected, Pair};
 use classad::{Expr, Value, conjuncts};
 use crds::Job;
-use matchmaker::{AdId, EXCERPT_MAX, Inspected, Misfit, Pair, PoolAd};
+use matchmaker::{AdId, EXCERPT_MAX, Misfit, PoolAd};
 use pool::{ObjectKey, not_ready, why_not_others};
 
 use super::answer::{ClosedOffer, ConjunctAnswer, NotAdmitted, PortAnswer, Refusals};

@@ -34,6 +34,10 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
             line(&mut text, 0, &format!("Hint: {hint}"));
         }
     }
+    if let Some(last) = &answer.last_claim {
+        let message = if last.message.is_empty() { String::new() } else { format!(": {}", last.message) };
+        line(&mut text, 0, &format!("Its last claim ended: {}{message}", last.reason));
+    }
     for port in &answer.ports {
         text.push('\n');
         port_text(&mut text, port);

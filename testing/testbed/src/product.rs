@@ -4,6 +4,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -108,6 +109,19 @@ pub fn start_controller<'a>(access: &'a Access, kubeconfig: &Path, flags: &[&str
     let controller = spawn_controller(access, kubeconfig, flags)?;
     controller.wait_until_ready()?;
     Ok(controller)
+}
+
+/// What `kubectl gangmatch` prints with this kubeconfig, found the way kubectl finds its plugins.
+///
+/// # Errors
+/// When it does not compile or start.
+pub fn plugin(access: &Access, kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {
+    let plugin = repository::program("kubectl-gangmatch")?;
+    let folder = plugin.parent().context("it is in no folder")?;
+    let mut command = Command::new(&access.tools().kubectl);
+    command.arg("gangmatch").args(arguments).current_dir(repository::root());
+    command.env("PATH", access.path_with(&[folder])?).env("KUBECONFIG", kubeconfig);
+    Ok(command.output()?)
 }
 
 /// The same without the wait, for a second replica, which is ready in its own time.

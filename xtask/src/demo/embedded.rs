@@ -22,7 +22,8 @@ This is not Kubernetes: an embedded API server stands in for it, one process tha
 the kinds of gangmatch as kube-apiserver does, which tests compare, with their schemas, defaults and rules. The
 controller is the one that is shipped. Not checked here: the rights of users (every user may do everything), the
 chart's admission policies (only the owner of an ad is set), and the fields of Kubernetes' own kinds. Nothing runs
-pods. `cargo xtask demo --cluster local` shows the same on a real control plane.";
+pods: a job with a workload is claimed, but its workload does not start, and its claim does not end.
+`cargo xtask demo --cluster local` shows the same on a real control plane.";
 
 /// Shows it.
 pub(crate) fn run(keep: bool) -> Result<()> {

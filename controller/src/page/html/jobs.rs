@@ -29,7 +29,7 @@ pub(super) fn table(rows: &[JobRow], caption: &str) -> Markup {
                 caption { (caption) }
                 thead {
                     tr {
-                        th scope="col" { "Job" } th scope="col" { "Phase" } th scope="col" { "Why, or with whom" }
+                        th scope="col" { "Job" } th scope="col" { "Phase" } th scope="col" { "Why, or the members" }
                         th scope="col" class="n" { "Priority" } th scope="col" class="n" { "Waits for" } th scope="col" class="n" { "Age" }
                     }
                 }

@@ -21,7 +21,7 @@ pub(crate) struct JobRow {
     pub(crate) owner: String,
     pub(crate) phase: &'static str,
     pub(crate) priority: i32,
-    /// Why it waits, or with whom it is matched.
+    /// Why it waits, or the members of its gang.
     pub(crate) says: String,
     pub(crate) age_seconds: i64,
     /// How long it has waited, if it waits.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ages::{age, instant};
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, Kubectl, NamespaceOption, NowOption, Pool};
+use crate::cluster::{Kind, NamespaceSource, Pool};
 use crate::output::{self, Format, OutputOptions};
 use crate::screen::Screen;
 use crate::subject::{AD_KINDS, Subject, no_such, subjects};
@@ -50,16 +50,7 @@ pub(crate) struct DescribeArguments {
     output: OutputOptions,
 
     #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    namespace: NamespaceOption,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: NamespaceSource,
 }
 
 /// What there is to say of an object.
@@ -148,26 +139,20 @@ impl Facts {
 
 /// Prints the description.
 pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let DescribeArguments { object, output, files, namespace, cluster, now } = arguments;
-    let named = namespace.namespace.as_deref();
+    let DescribeArguments { object, output, source } = arguments;
     let subjects = subjects(object, &AD_KINDS)?;
     let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Account, Kind::PoolPolicy];
-    let pool = cluster::read(files, cluster, named, &kinds)?;
-    let kubectl = files.filename.is_empty().then(|| Kubectl::of(cluster));
-    let namespace = match (named, &kubectl) {
-        (Some(named), _) => named.to_owned(),
-        (None, Some(kubectl)) => kubectl.current_namespace(),
-        (None, None) => "default".to_owned(),
-    };
+    let pool = source.read(&kinds)?;
+    let (kubectl, namespace) = (source.kubectl(), source.namespace());
     let mut fine = true;
     let mut described = Vec::new();
     for subject in &subjects {
         let key = ObjectKey::new(&namespace, &subject.name);
         let events = kubectl.as_ref().map(|kubectl| events::read(kubectl, subject.kind, &key)).unwrap_or_default();
-        match description(&pool, subject, &key, &events, now.time())? {
+        match description(&pool, subject, &key, &events, source.time())? {
             Some(description) => described.push(description),
             None => {
-                output::refuse(&no_such(subject, &namespace, names(&pool, subject.kind).into_iter()))?;
+                output::refuse(&no_such(subject, &namespace, pool.names(subject.kind)))?;
                 fine = false;
             }
         }
@@ -210,17 +195,6 @@ fn description(
     };
     found.table("Events", "events", &["AGE", "TYPE", "REASON", "MESSAGE"], events, cells)?;
     Ok(Some(found))
-}
-
-fn names(pool: &Pool, kind: Kind) -> Vec<(&str, &str)> {
-    fn pair(key: &ObjectKey) -> (&str, &str) {
-        (key.namespace.as_str(), key.name.as_str())
-    }
-    match kind {
-        Kind::Job => pool.objects.jobs.iter().map(|(key, _)| pair(key)).collect(),
-        Kind::Machine => pool.objects.machines.iter().map(|(key, _)| pair(key)).collect(),
-        _ => pool.objects.licenses.iter().map(|(key, _)| pair(key)).collect(),
-    }
 }
 
 /// One condition, with its reason in words.

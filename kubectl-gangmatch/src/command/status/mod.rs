@@ -13,9 +13,8 @@ use jiff::Timestamp;
 use pool::{Objects, OfferRef, usage};
 use serde::Serialize;
 
-use crate::cluster::{self, ClusterOptions, FileOptions, Kind, Kubectl, NamespaceOption, NowOption, Pool};
-use crate::output::{self, TableOrData};
-use crate::screen::Screen;
+use crate::cluster::{Kind, NamespaceSource};
+use crate::output::{self, AnswerOptions};
 pub(crate) use leader::Leader;
 pub(crate) use text::text;
 
@@ -41,21 +40,11 @@ pub(crate) struct StatusArguments {
     #[arg(long, value_name = "NAME", default_value = "gangmatch-system")]
     controller_namespace: String,
 
-    /// The form of the output.
-    #[arg(short, long, value_enum, default_value_t = TableOrData::Table)]
-    output: TableOrData,
+    #[command(flatten)]
+    output: AnswerOptions,
 
     #[command(flatten)]
-    files: FileOptions,
-
-    #[command(flatten)]
-    namespace: NamespaceOption,
-
-    #[command(flatten)]
-    cluster: ClusterOptions,
-
-    #[command(flatten)]
-    now: NowOption,
+    source: NamespaceSource,
 }
 
 /// The pool at a glance.
@@ -113,35 +102,19 @@ pub(crate) struct Jobs {
 
 /// Prints the status.
 pub(crate) fn run(arguments: &StatusArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let StatusArguments { controller_namespace, output, files, namespace, cluster, now } = arguments;
-    let (pool, mut status) = read(files, namespace.namespace.as_deref(), cluster)?;
-    if files.filename.is_empty() {
-        status.controller = Some(Leader::read(&Kubectl::of(cluster), controller_namespace, now.time()));
-    }
-    match output {
-        TableOrData::Table => write!(Screen(out), "{}", text(&status, now.time()))?,
-        TableOrData::Json => output::json(out, &status)?,
-        TableOrData::Yaml => output::yaml(out, &status)?,
-    }
+    let StatusArguments { controller_namespace, output, source } = arguments;
+    let (pool, now) = (source.read(&KINDS)?, source.time());
+    let mut status = status(&pool.objects);
+    status.controller = source.kubectl().map(|kubectl| Leader::read(&kubectl, controller_namespace, now));
+    output.print(out, &text(&status, now), &status)?;
     output::remarks(&pool)?;
     let is_led = status.controller.is_none_or(|leader| leader.leads != Some(false));
     Ok(if is_led { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The pool and its status, without the controller.
-///
-/// # Errors
-/// It cannot be read.
-pub(crate) fn read(
-    files: &FileOptions,
-    namespace: Option<&str>,
-    cluster: &ClusterOptions,
-) -> anyhow::Result<(Pool, Status)> {
-    let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Account, Kind::PoolPolicy];
-    let pool = cluster::read(files, cluster, namespace, &kinds)?;
-    let status = status(&pool.objects);
-    Ok((pool, status))
-}
+/// What is read of a cluster.
+pub(crate) const KINDS: [Kind; 6] =
+    [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Account, Kind::PoolPolicy];
 
 /// The status of a pool.
 pub(crate) fn status(objects: &Objects) -> Status {

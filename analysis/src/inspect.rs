@@ -6,13 +6,7 @@
 use std::collections::BTreeSet;
 
 use classad::{BinaryOp, Expr, Kind, Name, Value, conjuncts};
-
-use crate::assembly::{Assembly, EdgeOutcome};
-use crate::capacity::{Misfit, Res};
-use crate::early::Early;
-use crate::gang::Edge;
-use crate::model::{AdId, Config, PoolAd, Snapshot};
-use crate::ports::{Port, Ports};
+use matchmaker::{AdId, Assembly, Config, Edge, EdgeOutcome, Misfit, PoolAd, Port, Ports, Res, Snapshot};
 
 /// A port of a root, and what every offer of the pool is to it.
 #[derive(Clone, Debug)]
@@ -145,8 +139,8 @@ fn inspect_port(
     };
     let Some(mut assembly) = Assembly::start(snapshot, root, config, now) else { return found };
     let namespace = assembly.root_namespace().to_owned();
-    let Some(early) = snapshot.ad(root).and_then(|ad| ad.ports.early(number)) else { return found };
-    found.joint = numbers(&found.conjuncts, |part| early.may_read_late(part));
+    let Some(asking) = snapshot.ad(root).map(|ad| &ad.ports) else { return found };
+    found.joint = numbers(&found.conjuncts, |part| asking.may_read_late(number, part));
     let one = only.and_then(|id| Some((id, snapshot.ad(id)?)));
     let all = only.is_none().then(|| snapshot.ads());
     for (id, ad) in all.into_iter().flatten().chain(one) {
@@ -158,7 +152,7 @@ fn inspect_port(
         let looks = ad.ports.entries().map(|via| {
             assembly.seat(id, ad, Some(Edge::new(0, number, via)));
             assembly.connect(1);
-            let pair = look(&mut assembly, &found, early, (id, ad, via));
+            let pair = look(&mut assembly, &found, (asking, number), (id, ad, via));
             assembly.disconnect(1);
             assembly.unseat();
             pair
@@ -177,10 +171,10 @@ fn inspect_port(
 fn look(
     assembly: &mut Assembly<'_>,
     port: &Inspected,
-    early: &Early,
+    (asking, number): (&Ports, usize),
     (offer, ad, via): (AdId, &PoolAd, usize),
 ) -> Pair {
-    let echoes = echoes(&ad.ports, via, early);
+    let echoes = echoes((&ad.ports, via), (asking, number));
     let own = match port.conjuncts.as_slice() {
         // An implicit port without a constraint accepts nothing.
         [] if !assembly.accepts_without_constraint(0) => vec![0],
@@ -192,9 +186,7 @@ fn look(
     };
     let constraint = ad.ports.list.get(via).and_then(|port| port.constraint.as_ref());
     let theirs = constraint.map(conjuncts).unwrap_or_default();
-    let own_early = ad.ports.early(via);
-    let joint =
-        numbers(&theirs, |part| early.may_read_late(part) || own_early.is_some_and(|own| own.may_read_late(part)));
+    let joint = numbers(&theirs, |part| asking.may_read_late(number, part) || ad.ports.may_read_late(via, part));
     let refused = match theirs.as_slice() {
         [] if !assembly.accepts_without_constraint(1) => vec![0],
         parts => {
@@ -228,12 +220,13 @@ fn numbers(parts: &[Expr], is: impl Fn(&Expr) -> bool) -> BTreeSet<usize> {
 const POLICY: [&str; 5] = ["Constraint", "Requirements", "Rank", "Ports", "Label"];
 
 /// Whether attributes of an ad, seen through a port, may repeat what another ad shows only when its earlier ports are bound.
-fn echoes(ports: &Ports, via: usize, early: &Early) -> bool {
-    if !early.has_late() {
+fn echoes((ports, via): (&Ports, usize), (asking, number): (&Ports, usize)) -> bool {
+    if !asking.has_late(number) {
         return false;
     }
     let of_port = ports.list.get(via).into_iter().flat_map(|port| port.attributes.iter());
     let is_read = |name: &Name| !POLICY.iter().any(|policy| name.as_str().eq_ignore_ascii_case(policy));
-    let mut all = of_port.chain(ports.body.iter()).filter(|(name, _)| is_read(name));
-    all.any(|(_, expr)| early.may_read_late(expr))
+    // A literal reads nothing, even if a label stands in its text, as `machine` does in "Machine".
+    let mut all = of_port.chain(ports.body.iter()).filter(|(name, expr)| is_read(name) && expr.as_literal().is_none());
+    all.any(|(_, expr)| asking.may_read_late(number, expr))
 }

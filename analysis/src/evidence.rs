@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cycle::negotiate;
-use crate::finder::Finder;
+use matchmaker::{AdId, Config, Finder, Root, Snapshot, Verdict, negotiate};
+
 use crate::inspect::{Inspected, Pair};
-use crate::model::{AdId, Config, Root, Snapshot};
-use crate::why_not::Verdict;
 
 /// How many different pairs of a port stand for all others.
 const OF_A_PORT_MAX: usize = 12;

@@ -5,13 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use classad::Expr;
+use matchmaker::{AdId, Config, Finder, Misfit, PoolAd, Ports, Root, Snapshot, negotiate};
 
-use crate::capacity::Misfit;
-use crate::cycle::negotiate;
-use crate::finder::Finder;
 use crate::inspect::{Inspected, Pair};
-use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
-use crate::ports::Ports;
 
 mod edit;
 mod nearer;
@@ -72,7 +68,7 @@ pub struct Suggestion {
     pub now: bool,
 }
 
-/// How many ways are kept of a port, how many changes are tried, and how many are told.
+/// How many ways are kept of a port, how many changes are tried, and how many are returned.
 const WAYS_MAX: usize = 6;
 const TRIED_MAX: usize = 24;
 const TOLD_MAX: usize = 4;
@@ -87,7 +83,7 @@ pub struct Question<'q> {
     pub root: &'q Root,
     /// Of each port.
     pub inspected: &'q [Inspected],
-    /// Whether the values of an offer may be told to the reader.
+    /// Whether the reader may see the values of an offer.
     pub may_tell: &'q dyn Fn(AdId) -> bool,
     /// The settings of the search.
     pub config: &'q Config,
@@ -263,7 +259,7 @@ impl Trials<'_, '_> {
         }
     }
 
-    /// The changes that are told, with what they give now.
+    /// The changes that are returned, with what they give now.
     fn finished<F: Finder>(self, finder: &mut F) -> Vec<Suggestion> {
         let mut found = self.found.clone();
         found.sort_by_key(|one| (one.changes.len(), std::cmp::Reverse(one.offers)));

@@ -1,9 +1,9 @@
 //! The ports of an ad after its author has changed it.
 
 use classad::{Ad, BinaryOp, Expr, Name, Value, conjuncts};
+use matchmaker::Ports;
 
 use super::Change;
-use crate::ports::Ports;
 
 /// The ports of the ad that its author would write with these changes. None if a change does not fit the ad.
 pub fn with_changes(ports: &Ports, changes: &[Change]) -> Option<Ports> {

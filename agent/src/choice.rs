@@ -10,27 +10,27 @@ use serde_json::{Value as Json, json};
 /// Longest reason of a vote, in characters.
 const REASON_MAX: usize = 256;
 
-/// A vote.
+/// What an agent votes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Choice {
     /// Yes.
     Yes,
     /// No, and why.
     No(String),
 }
 
-impl Verdict {
+impl Choice {
     /// No, for this reason.
-    pub(crate) fn no(why: &str) -> Verdict {
-        Verdict::No(why.chars().take(REASON_MAX).collect())
+    pub(crate) fn no(why: &str) -> Choice {
+        Choice::No(why.chars().take(REASON_MAX).collect())
     }
 
     /// The vote as it is written into the entry: a reason with values and expressions of the offer is for readers to whom its owner
     /// discloses them.
-    pub(crate) fn told_to(&self, reader: &Reader) -> Verdict {
+    pub(crate) fn told_to(&self, reader: &Reader) -> Choice {
         match self {
-            Verdict::No(_) if !reader.is_at_home && reader.disclosure == Disclosure::Counts => {
-                Verdict::no("the constraint of the offer is not true of the job")
+            Choice::No(_) if !reader.is_at_home && reader.disclosure == Disclosure::Counts => {
+                Choice::no("the constraint of the offer is not true of the job")
             }
             vote => vote.clone(),
         }
@@ -48,23 +48,23 @@ pub(crate) struct Reader {
 
 /// Whether the ad accepts the requester: through one of its ports, for it is not known through which. What an expression reads
 /// of partners at other ports is not known here; that has been looked at by the controller. `now` is in seconds since 1970.
-pub(crate) fn verdict(ad: &Ad, requester: &BTreeMap<String, Json>, now: i64) -> Verdict {
+pub(crate) fn choose(ad: &Ad, requester: &BTreeMap<String, Json>, now: i64) -> Choice {
     let ports = Ports::of(ad);
     if let Some(problem) = &ports.problem {
-        return Verdict::no(problem);
+        return Choice::no(problem);
     }
     let partner = match parse_json(&json!(requester).to_string(), Dialect::Gangmatch) {
         Ok(partner) => partner,
-        Err(error) => return Verdict::no(&format!("the requester cannot be read: {error}")),
+        Err(error) => return Choice::no(&format!("the requester cannot be read: {error}")),
     };
     let mut objection = "the ad has no port".to_owned();
     for port in ports.list.iter() {
         match objects_to(&ports, port, &partner, now) {
-            None => return Verdict::Yes,
+            None => return Choice::Yes,
             Some(found) => objection = found,
         }
     }
-    Verdict::no(&objection)
+    Choice::no(&objection)
 }
 
 /// Why one port does not accept the requester, if it does not.
@@ -106,9 +106,9 @@ fn is_about(part: &Expr, others: &[&Name]) -> bool {
 mod tests {
     use super::*;
 
-    fn judged(ad: &str, requester: &Json) -> Verdict {
+    fn judged(ad: &str, requester: &Json) -> Choice {
         let ad = classad::parse_ad(ad, Dialect::Gangmatch).unwrap();
-        verdict(&ad, &serde_json::from_value(requester.clone()).unwrap(), 1_795_000_000)
+        choose(&ad, &serde_json::from_value(requester.clone()).unwrap(), 1_795_000_000)
     }
 
     #[test]
@@ -120,22 +120,22 @@ mod tests {
             )
         };
         let asks = json!({"Owner": "raman"});
-        assert_eq!(judged(&machine("0.1"), &asks), Verdict::Yes);
-        assert_eq!(judged(&machine("0.5"), &asks), Verdict::no("`LoadAvg < 0.3` is false"));
+        assert_eq!(judged(&machine("0.1"), &asks), Choice::Yes);
+        assert_eq!(judged(&machine("0.5"), &asks), Choice::no("`LoadAvg < 0.3` is false"));
         assert_eq!(
             judged(&machine("0.1"), &json!({"Owner": "riffraff"})),
-            Verdict::no("`other.Owner != \"riffraff\"` is false")
+            Choice::no("`other.Owner != \"riffraff\"` is false")
         );
-        assert_eq!(judged(&machine("0.1"), &json!({})), Verdict::no("`other.Owner != \"riffraff\"` is undefined"));
+        assert_eq!(judged(&machine("0.1"), &json!({})), Choice::no("`other.Owner != \"riffraff\"` is undefined"));
     }
 
     #[test]
     fn values_that_json_cannot_say_are_read_as_what_they_are() {
         let ad = "[Requirements = other.Weight / 2 == 0.5 && other.Tags[0] == \"x\"]";
-        assert_eq!(judged(ad, &json!({"Weight": "/Expr(1.0)/", "Tags": "/Expr({ \"x\" })/"})), Verdict::Yes);
+        assert_eq!(judged(ad, &json!({"Weight": "/Expr(1.0)/", "Tags": "/Expr({ \"x\" })/"})), Choice::Yes);
         assert_eq!(
             judged(ad, &json!({"Weight": 1, "Tags": "/Expr({ \"x\" })/"})),
-            Verdict::no("`other.Weight / 2 == 0.5` is false")
+            Choice::no("`other.Weight / 2 == 0.5` is false")
         );
     }
 
@@ -143,15 +143,15 @@ mod tests {
     fn what_is_about_partners_at_other_ports_has_been_looked_at_by_others() {
         let station = "[Ports = {[Label = tool; Constraint = tool.App == \"cad\"], \
             [Label = user; Constraint = user.Owner == \"raman\" && tool.Seats > 1 && Members[0].Name == \"x\"]}]";
-        assert_eq!(judged(station, &json!({"Owner": "raman"})), Verdict::Yes);
-        let Verdict::No(why) = judged(station, &json!({"Owner": "other"})) else { panic!("it is somebody else") };
+        assert_eq!(judged(station, &json!({"Owner": "raman"})), Choice::Yes);
+        let Choice::No(why) = judged(station, &json!({"Owner": "other"})) else { panic!("it is somebody else") };
         assert_eq!(why, "`user.Owner == \"raman\"` is false");
     }
 
     #[test]
     fn others_are_told_why_only_if_the_owner_discloses_it() {
-        let no = Verdict::no("`LoadAvg < 0.3` is false");
-        let hidden = Verdict::no("the constraint of the offer is not true of the job");
+        let no = Choice::no("`LoadAvg < 0.3` is false");
+        let hidden = Choice::no("the constraint of the offer is not true of the job");
         for (is_at_home, disclosure, told) in [
             (true, Disclosure::Counts, &no),
             (true, Disclosure::Full, &no),
@@ -160,12 +160,12 @@ mod tests {
         ] {
             let reader = Reader { is_at_home, disclosure };
             assert_eq!(no.told_to(&reader), *told, "{reader:?}");
-            assert_eq!(Verdict::Yes.told_to(&reader), Verdict::Yes);
+            assert_eq!(Choice::Yes.told_to(&reader), Choice::Yes);
         }
     }
 
     #[test]
     fn an_ad_without_a_constraint_takes_nobody() {
-        assert_eq!(judged("[A = 1]", &json!({})), Verdict::no("the ad has no constraint"));
+        assert_eq!(judged("[A = 1]", &json!({})), Choice::no("the ad has no constraint"));
     }
 }

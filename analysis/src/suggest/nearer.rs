@@ -4,13 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use classad::{BinaryOp, Expr, Kind, Name, Value, is_reflective, references};
+use matchmaker::{Assembly, Edge, PoolAd, Ports, Snapshot};
 
 use super::{Change, Obstacle, Question, own_obstacles};
-use crate::assembly::Assembly;
-use crate::gang::Edge;
 use crate::inspect::{Inspected, Pair};
-use crate::model::{PoolAd, Snapshot};
-use crate::ports::Ports;
 
 /// The conjunct with another number or another text in it: the one that takes the least change and that offers meet against which
 /// nothing else stands.

@@ -1,7 +1,7 @@
 //! What is told a root's author beside the reason: changes that give a gang, and offers that suffice for the reason.
 
 #[cfg(test)]
-#[path = "why/stars.rs"]
+#[path = "../../gangindex/tests/why/stars.rs"]
 mod stars;
 #[cfg(test)]
 #[path = "../../matchmaker/tests/world/mod.rs"]
@@ -12,15 +12,16 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
+    use analysis::{Change, Question, Suggestion, Word, evidence, inspect, suggest, unknown, with_changes};
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Change, Config, Consent, Offer, Plain, PoolAd, Question, Res, Role, Root, Snapshot, Suggestion,
-        Unmatched, Usage, Word, evidence, inspect, negotiate, plain, suggest, unknown, with_changes,
+        AdId, AdKey, Config, Consent, Offer, Plain, PoolAd, Res, Role, Root, Snapshot, Unmatched, Usage, negotiate,
+        plain,
     };
     use proptest::prelude::*;
 
-    use super::stars::stars;
+    use super::stars::{random, stars};
     use super::world::{World, runs, world};
 
     const NOW: i64 = 7;
@@ -145,15 +146,7 @@ mod tests {
     fn most_reasons_have_evidence_and_many_have_a_suggestion() {
         let (mut all, mut cited, mut suggested) = (0, 0, 0);
         for seed in 0u32..300 {
-            let mut state = seed.wrapping_mul(2_654_435_761).wrapping_add(1);
-            let bytes: Vec<u8> = std::iter::repeat_with(|| {
-                state ^= state << 13;
-                state ^= state >> 17;
-                state ^= state << 5;
-                state.to_be_bytes()[1]
-            })
-            .take(300)
-            .collect();
+            let bytes = random(seed, 300);
             let [_, world] = worlds(&bytes, 8);
             let (of, with) = what_is_cited_suffices(&world).unwrap();
             (all, cited) = (all + of, cited + with);

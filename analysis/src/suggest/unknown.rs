@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use classad::{Dialect, Name, parse_expr, references, similar};
+use matchmaker::{AdId, PoolAd, Ports, Snapshot};
 
 use super::Change;
 use crate::inspect::Inspected;
-use crate::model::{AdId, PoolAd, Snapshot};
-use crate::ports::Ports;
 
 /// A name that nothing in the pool has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +66,7 @@ fn renamed(text: &str, written: &str, meant: &str) -> String {
 const WORDS: [&str; 10] =
     ["my", "self", "target", "other", "parent", "root", "toplevel", "requester", "members", "currenttime"];
 
-/// The names in the constraints of a root that mean nothing in a pool. Names of offers that may not be told are not suggested.
+/// The names in the constraints of a root that mean nothing in a pool. Names of offers that the reader may not see are not suggested.
 pub fn unknown(pool: &Snapshot, root: AdId, may_tell: &dyn Fn(AdId) -> bool) -> Vec<Unknown> {
     let Some(ad) = pool.ad(root) else { return Vec::new() };
     let advertised = Advertised::of(pool, may_tell);

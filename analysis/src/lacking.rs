@@ -6,10 +6,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use crate::assembly::{Assembly, EdgeOutcome};
-use crate::model::{AdId, Config, PoolAd, Snapshot};
-use crate::plain::{Ended, Visitor, search};
-use crate::ports::Port;
+use matchmaker::plain::{Ended, Visitor, search};
+use matchmaker::{AdId, Assembly, Config, EdgeOutcome, PoolAd, Port, Snapshot};
 
 /// Offers at one port of a root. With each of them, the root would have a gang if everything were free.
 #[derive(Clone, Debug, PartialEq, Eq)]

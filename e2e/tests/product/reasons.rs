@@ -1,0 +1,399 @@
+//! Each reason that a condition of a Job can have: what produces it and a change that clears it, told by the condition and by `why` alike.
+
+use serde_json::{Value, json};
+use testbed::{product, repository};
+
+use crate::agents::{LONG, Shell, voting};
+use crate::claims::{hold_up_reserves, lift};
+use crate::stage::{Namespace, Stage, license, machine, text};
+
+/// What `why` says of a job.
+fn why(here: &Namespace, job: &str) -> Value {
+    let arguments = ["why", job, "-n", &here.name, "-o", "json"];
+    let output = product::plugin(here.access(), here.access().kubeconfig(), &arguments).unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// Waits until the condition of the job `j` has this reason, and `why` gives the same.
+fn shows(here: &Namespace, type_: &str, reason: &str) {
+    here.wait_reason("gmj/j", type_, reason);
+    let mut answer = Value::Null;
+    let agrees = |answer: &Value| match (type_, reason) {
+        // What follows the claim is said instead.
+        ("Matched", "GangFound") | ("Claimed", "Committed") => answer["state"] == "Held",
+        ("Matched", "NotAccepted") => answer["state"] == "NotAccepted",
+        ("Accepted", "Accepted") => answer["state"] != "NotAccepted",
+        ("Claimed", _) => answer["reason"] == reason || answer["lastClaim"]["reason"] == reason,
+        _ => answer["reason"] == reason || answer["controller"]["reason"] == reason,
+    };
+    let said = testbed::until(&format!("why to say {reason}"), crate::stage::LIMIT, || {
+        answer = why(here, "j");
+        Ok(agrees(&answer).then_some(()))
+    });
+    said.unwrap_or_else(|error| panic!("{error:#}: {answer:#}"));
+}
+
+/// The job `j`; the fields of its spec.
+fn job(spec: &Value) -> String {
+    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec}).to_string()
+}
+
+/// A job that needs a machine.
+fn plain() -> String {
+    job(&json!({"constraint": "other.Type == \"Machine\""}))
+}
+
+/// A job that needs a machine and the license `cheap`.
+fn pair(more: &Value) -> String {
+    let ports = json!([{"label": "cpu", "constraint": "cpu.Type == \"Machine\""},
+        {"label": "license", "constraint": "license.Type == \"License\" && license.App == \"sim\""}]);
+    let mut spec = json!({"ports": ports});
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    job(&spec)
+}
+
+#[test]
+fn reasons_of_accepted() {
+    let here = Stage::shared().namespace("accepted");
+    for (reason, spec) in [
+        ("ParseError", json!({"constraint": "other.Memory >="})),
+        ("DuplicateAttribute", json!({"attributes": {"A": 1, "a": 2}, "constraint": "other.Type == \"Machine\""})),
+        ("InvalidPort", json!({"classad": "[ Ports = { [ Constraint = true ] } ]"})),
+        ("UnsupportedRegex", json!({"constraint": "regexp(\"(?=a)b\", other.Name)"})),
+        ("NeverTrue", json!({"constraint": "other.Memory > 5 && other.Memory < 3"})),
+    ] {
+        here.apply(&job(&spec));
+        shows(&here, "Accepted", reason);
+        shows(&here, "Matched", "NotAccepted");
+        here.delete("gmj/j");
+        here.apply(&plain());
+        shows(&here, "Accepted", "Accepted");
+        here.delete("gmj/j");
+    }
+}
+
+/// What gives a job the reason, and what takes it away.
+struct Case {
+    reason: &'static str,
+    objects: String,
+    change: fn(&Namespace),
+}
+
+#[test]
+fn reasons_of_matched() {
+    let picky = machine("m").replace("other.Type == \"Job\"", "other.Project == \"x\"");
+    assert_ne!(picky, machine("m"));
+    // It needs a license of its own, for which nothing else is missing.
+    let deep = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": {"name": "m"}, "spec": {"ports": [
+        {"label": "user", "constraint": "user.Type == \"Job\""},
+        {"label": "tool", "constraint": "tool.Type == \"License\" && tool.App == \"tool\""}]}});
+    let list = vec!["[ a = 5 ]"; 800].join(", ");
+    let costly = format!(
+        "[ L = {{ {list} }}; Requirements = size(evalInEachContext(countMatches(a > 3, L), L)) > other.Memory ]"
+    );
+    let taker = plain().replace("\"j\"", "\"taker\"");
+    let cases = [
+        Case { reason: "NoCandidates", objects: plain(), change: |here| here.apply(&machine("m")) },
+        Case {
+            reason: "RefusedByOffers",
+            objects: format!("{picky}{}", plain()),
+            change: |here| here.apply(&machine("m")),
+        },
+        Case {
+            reason: "NoConsistentGang",
+            objects: format!("{deep}\n---\n{}", plain()),
+            change: |here| here.apply(&license("tool", "tool", 1, 1).replace("other.Type == \"Job\"", "true")),
+        },
+        Case {
+            reason: "OffersUnavailable",
+            objects: format!("{}{}", machine("m").replace("spec: {", "spec: {stopPolicy: Hold, "), plain()),
+            change: |here| here.merge("gmm/m", r#"{"spec": {"stopPolicy": "None"}}"#),
+        },
+        Case {
+            reason: "ExpressionTooExpensive",
+            objects: format!("{}{}", machine("m"), job(&json!({"classad": costly}))),
+            change: |here| {
+                here.merge(
+                    "gmj/j",
+                    &json!({"spec": {"classad": "[ Requirements = other.Type == \"Machine\" ]"}}).to_string(),
+                );
+            },
+        },
+        Case {
+            reason: "Suspended",
+            objects: format!(
+                "{}{}",
+                machine("m"),
+                job(&json!({"constraint": "other.Type == \"Machine\"", "suspend": true}))
+            ),
+            change: |here| here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#),
+        },
+    ];
+    for Case { reason, objects, change } in cases {
+        let here = Stage::shared().namespace(&format!("matched-{}", reason.to_lowercase()));
+        here.apply(&objects);
+        shows(&here, "Matched", reason);
+        change(&here);
+        shows(&here, "Claimed", "Committed");
+    }
+    let here = Stage::shared().namespace("matched-full");
+    here.apply(&format!("{}{taker}", machine("m")));
+    here.wait("gmj/taker", "Claimed");
+    here.apply(&plain());
+    shows(&here, "Matched", "WaitingForCapacity");
+    here.merge("gmj/taker", r#"{"spec": {"done": true}}"#);
+    shows(&here, "Matched", "GangFound");
+}
+
+/// A claim of machine `m` and license `cheap` that is held up before the license is reserved.
+fn reserving(test: &str, more: &Value) -> (Namespace, String) {
+    let here = Stage::shared().namespace(test);
+    here.apply(&[machine("m"), license("cheap", "sim", 2, 1)].concat());
+    here.wait("gml/cheap", "Ready");
+    let policy = hold_up_reserves(&here);
+    here.apply(&pair(more));
+    here.until("the machine to be reserved", || (here.entries("gmm/m") == 1).then_some(()));
+    (here, policy)
+}
+
+#[test]
+fn reasons_of_a_claim_that_is_aborted() {
+    // What happens while members are reserved; and what lets the next attempt succeed.
+    type Change = fn(&Namespace);
+    let cases: [(&str, Change, Change); 4] = [
+        ("MemberGone", |here| here.delete("gmm/m"), |here| here.apply(&machine("m"))),
+        (
+            "NotAllowed",
+            |here| here.merge("gml/cheap", r#"{"spec": {"stopPolicy": "Hold"}}"#),
+            |here| here.merge("gml/cheap", r#"{"spec": {"stopPolicy": "None"}}"#),
+        ),
+        ("CapacityTaken", |here| usage(here, 2), |here| usage(here, 0)),
+        (
+            "RequirementsChanged",
+            |here| here.merge("gmm/m", r#"{"spec": {"constraint": "other.Project == \"x\""}}"#),
+            |here| here.merge("gmm/m", r#"{"spec": {"constraint": "other.Type == \"Job\""}}"#),
+        ),
+    ];
+    for (reason, change, back) in cases {
+        let (here, policy) = reserving(&format!("aborted-{}", reason.to_lowercase()), &json!({}));
+        shows(&here, "Claimed", "Reserving");
+        change(&here);
+        lift(&here, &policy);
+        shows(&here, "Claimed", reason);
+        back(&here);
+        shows(&here, "Claimed", "Committed");
+    }
+}
+
+/// Seats that are used outside the cluster.
+fn usage(here: &Namespace, seats: u32) {
+    let patch = json!({"status": {"externalUsage": {"seats": seats}}}).to_string();
+    here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", &patch], None);
+}
+
+#[test]
+fn an_ad_that_asks_for_more_while_it_is_claimed_is_stale() {
+    let (here, policy) = reserving("stale", &json!({"retry": {"limit": 0}}));
+    let two: Value = serde_json::from_str(&pair(&json!({"retry": {"limit": 0}}))).unwrap();
+    let mut ports = two["spec"]["ports"].clone();
+    ports[1]["request"] = json!({"seats": 2});
+    here.merge("gmj/j", &json!({"spec": {"ports": ports}}).to_string());
+    lift(&here, &policy);
+    shows(&here, "Claimed", "StaleAd");
+    shows(&here, "Finished", "RetryLimitReached");
+    here.delete("gmj/j");
+    here.apply(&pair(&json!({"ports": ports})));
+    shows(&here, "Claimed", "Committed");
+}
+
+#[test]
+fn reasons_of_a_vote() {
+    let here = Stage::shared().namespace("votes");
+    here.apply(&voting(&here, "m", LONG).replace("Load < 0.5 && other.App == \"sim\"", "other.Type == \"Job\""));
+    let agent = Shell::new(&here, "m");
+    agent.run("create -f -");
+    here.wait("gmm/m", "Ready");
+    here.apply(&plain());
+    let pending = || {
+        let claims =
+            here.get("gmm/m").pointer("/status/claims").and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut asked = claims
+            .into_iter()
+            .filter(|(_, entry)| text(entry, "/vote") == "Pending" && text(entry, "/askWhen") == "Now");
+        asked.next().map(|(claim, _)| claim)
+    };
+    let no = r#"kubectl -n grid patch gmm foo --subresource=status --type=json -p '[
+        {"op": "test", "path": "/status/claims/'$CLAIM'/vote", "value": "Pending"},
+        {"op": "add", "path": "/status/claims/'$CLAIM'/voteReason", "value": "not now"},
+        {"op": "add", "path": "/status/claims/'$CLAIM'/retry", "value": "Retry"},
+        {"op": "replace", "path": "/status/claims/'$CLAIM'/vote", "value": "Rejected"}]'"#;
+    here.until("the vote to be requested", pending);
+    shows(&here, "Claimed", "AwaitingVotes");
+    // Each no makes the pause before the next question longer, until it is long enough to be seen.
+    here.until("why to say that the job is told no, and backs off", || {
+        if let Some(claim) = pending() {
+            agent.shell(no, &claim);
+        }
+        let answer = why(&here, "j");
+        let last = &answer["lastClaim"];
+        let told =
+            last["reason"] == "Rejected" && last["message"].as_str().is_some_and(|said| said.contains("not now"));
+        (told && answer["controller"]["reason"] == "BackingOff").then_some(())
+    });
+    shows(&here, "Claimed", "Rejected");
+    here.until("the vote to be requested again", pending);
+    agent.run("\"Accepted\"");
+    shows(&here, "Claimed", "Committed");
+
+    here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
+    shows(&here, "Finished", "Done");
+    here.delete("gmj/j");
+    here.apply(&job(
+        &json!({"constraint": "other.Type == \"Machine\"", "reserveTimeoutSeconds": 5, "retry": {"limit": 0}}),
+    ));
+    shows(&here, "Claimed", "ReserveTimedOut");
+    shows(&here, "Finished", "RetryLimitReached");
+}
+
+#[test]
+fn reasons_of_a_claim_that_is_released() {
+    let here = Stage::shared().namespace("released");
+    here.apply(&format!("{}{}", machine("m"), plain()));
+    shows(&here, "Claimed", "Committed");
+    shows(&here, "Started", "NoWorkload");
+    let stop = |policy: &str| here.merge("gmm/m", &json!({"spec": {"stopPolicy": policy}}).to_string());
+
+    stop("HoldAndDrain");
+    shows(&here, "Claimed", "Evicted");
+    stop("None");
+    shows(&here, "Claimed", "Committed");
+
+    stop("Hold");
+    here.kubectl(&["delete", "gmatch", "--all"], None);
+    shows(&here, "Claimed", "MatchDeleted");
+    stop("None");
+    shows(&here, "Claimed", "Committed");
+
+    here.delete("gmm/m");
+    shows(&here, "Claimed", "MemberLost");
+    here.apply(&machine("m"));
+    shows(&here, "Claimed", "Committed");
+
+    here.merge("gmj/j", r#"{"spec": {"suspend": true}}"#);
+    shows(&here, "Claimed", "Suspended");
+    here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#);
+    shows(&here, "Claimed", "Committed");
+}
+
+#[test]
+fn a_workload_whose_pods_do_not_start_is_pending() {
+    let here = Stage::shared().namespace("pending-pods");
+    let containers = json!([{"name": "sim", "image": "sim:1"}]);
+    let template = json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": containers}}}});
+    let workload = json!({"jobTemplate": template});
+    here.apply(&format!(
+        "{}{}",
+        machine("m"),
+        job(&json!({"constraint": "other.Type == \"Machine\"", "workload": workload}))
+    ));
+    shows(&here, "Started", "WorkloadPending");
+    here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
+    shows(&here, "Finished", "Cancelled");
+}
+
+#[test]
+fn reasons_of_finished() {
+    let here = Stage::shared().namespace("finished");
+    here.apply(&machine("m"));
+    let machine = "other.Type == \"Machine\"";
+    let set = |patch: &str| here.merge("gmj/j", patch);
+    for (reason, spec, done) in [
+        ("Done", json!({"constraint": machine}), Some("Committed")),
+        ("Cancelled", json!({"constraint": "other.Type == \"none\""}), None),
+        ("MatchTimedOut", json!({"constraint": "other.Type == \"none\"", "matchTimeoutSeconds": 1}), None),
+        ("ClaimExpired", json!({"constraint": machine, "activeDeadlineSeconds": 1}), None),
+    ] {
+        here.apply(&job(&spec));
+        match reason {
+            "Done" => shows(&here, "Claimed", done.unwrap()),
+            "Cancelled" => shows(&here, "Matched", "NoCandidates"),
+            _ => {}
+        }
+        if ["Done", "Cancelled"].contains(&reason) {
+            set(r#"{"spec": {"done": true}}"#);
+        }
+        shows(&here, "Finished", reason);
+        // What has finished stays so: a job of the same name is another one.
+        here.delete("gmj/j");
+        here.apply(&plain());
+        shows(&here, "Claimed", "Committed");
+        here.delete("gmj/j");
+        here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
+    }
+}
+
+/// Reasons of a Job that need a stage of their own, and the file with the test that produces and clears them.
+const ELSEWHERE: [(&str, &str); 16] = [
+    ("AcceptedWithWarnings", "admission.rs"),
+    ("WorkloadInvalid", "work.rs"),
+    ("WorkloadsDisabled", "rights.rs"),
+    ("AdTooLarge", "attack_pacing.rs"),
+    ("NamespaceOverBudget", "attack_pacing.rs"),
+    ("PendingEvaluation", "attack_held.rs"),
+    ("QuotaExceeded", "accounts.rs"),
+    ("SearchBudgetExhausted", "attack_engine.rs"),
+    ("WorkloadStarted", "work.rs"),
+    ("WorkloadRefused", "work.rs"),
+    ("StartTimedOut", "work.rs"),
+    ("Completed", "work.rs"),
+    ("WorkloadFailed", "work.rs"),
+    ("AgentLost", "agents.rs"),
+    // Set by the aborted Match of a job that is deleted, or that another controller has claimed: the job itself does not show them.
+    ("JobDeleted", ""),
+    ("JobTaken", ""),
+];
+
+/// Reasons of other kinds.
+const OTHER_KINDS: [&str; 10] = [
+    "InvalidCapacity",
+    "NamespaceMissing",
+    "DuplicateCounter",
+    "DuplicateSubmitter",
+    "ParentMissing",
+    "ParentLoop",
+    "TooDeep",
+    "UnknownCounter",
+    "AllReserved",
+    "Active",
+];
+
+#[test]
+fn every_reason_of_a_job_has_a_test() {
+    let read = |path: &str| std::fs::read_to_string(repository::root().join(path)).unwrap();
+    let source = read("crds/src/conditions.rs");
+    let (_, all) = source.split_once("pub mod reasons").unwrap();
+    let mut untested = Vec::new();
+    let (mut section, mut count) = ("", 0);
+    let here = read("e2e/tests/product/reasons.rs");
+    for line in all.lines().map(str::trim) {
+        if let Some(heading) = line.strip_prefix("// Reasons ") {
+            section = heading;
+        }
+        let Some(reason) = line.strip_prefix("pub const ").and_then(|rest| rest.split('"').nth(1)) else { continue };
+        // `WaitingForTurn` is set by no version yet.
+        if section.starts_with("of an offer's") || OTHER_KINDS.contains(&reason) || reason == "WaitingForTurn" {
+            continue;
+        }
+        count += 1;
+        let is_in = |text: &str| text.matches(&format!("\"{reason}\"")).count();
+        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == reason).map(|(_, file)| *file);
+        let is_tested = match elsewhere {
+            None => is_in(&here) > 0,
+            Some("") => true,
+            Some(file) => is_in(&read(&format!("e2e/tests/product/{file}"))) > 0,
+        };
+        untested.extend((!is_tested).then(|| reason.to_owned()));
+    }
+    assert!(count > 40, "only {count} reasons were found");
+    assert!(untested.is_empty(), "no test produces {untested:?}");
+}
