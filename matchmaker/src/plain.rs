@@ -23,10 +23,13 @@ pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, confi
     best_of((snapshot, root), exclusions, config, now, None).0
 }
 
+/// Whether a gang is kept; and the offers whose expressions this has evaluated, with the fuel that it took.
+type Keeps<'f> = dyn Fn(&Gang) -> (bool, Vec<(AdId, u64)>) + 'f;
+
 /// Which gangs a search keeps.
 pub(crate) struct Filter<'f> {
-    /// Whether a gang is kept; and the offers whose expressions this has evaluated, with the fuel that it took.
-    pub(crate) keeps: &'f dyn Fn(&Gang) -> (bool, Vec<(AdId, u64)>),
+    /// The test of each gang.
+    pub(crate) keeps: &'f Keeps<'f>,
     /// What offers of other namespaces pay.
     pub(crate) owners: Owners,
 }

@@ -170,9 +170,11 @@ fn negotiate(
         Method::InTurn if objects.pool_policy.is_some() => {
             let (cycle, found) = preemption::cycle(objects, pool, arguments.search, (&config, now.as_second()));
             preemptions = found;
-            Outcome::Cycle(cycle)
+            Outcome::Cycle(Box::new(cycle))
         }
-        Method::InTurn => Outcome::Cycle(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())),
+        Method::InTurn => {
+            Outcome::Cycle(Box::new(Engine::from(arguments.search).negotiate(pool, &config, now.as_second())))
+        }
         Method::Collective(settings) => {
             Outcome::Together(Box::new(together::place(pool, settings, &config, now.as_second())))
         }
@@ -191,7 +193,7 @@ fn list(matches: &[Match]) -> serde_json::Value {
 
 /// What was made of the manifests: by a negotiation cycle, or by `--placing`.
 enum Outcome {
-    Cycle(Cycle),
+    Cycle(Box<Cycle>),
     Together(Box<Placement>),
     Placed(Placed),
 }
