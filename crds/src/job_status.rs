@@ -220,8 +220,9 @@ pub struct Nomination {
     /// The reason for which gangs are preempted; of several, the last in the order Rank, Reclaim, Share, Priority.
     /// Example: Share
     pub mode: PreemptionReason,
-    /// The gang: the job and its offers, 2 to 16 members, as a Match records them.
-    #[schemars(extend("minItems" = 2, "maxItems" = 16, "x-kubernetes-list-type" = "atomic"))]
+    /// The gang: the job and its offers, 2 to 64 members, as a Match records them. Example: [{id: 0, kind: Job, namespace:
+    /// grid, name: sim}, {id: 1, kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu, port: other}]
+    #[schemars(extend("minItems" = 2, "maxItems" = 64, "x-kubernetes-list-type" = "atomic"))]
     pub gang: Vec<Member>,
     /// The metadata.uid of each Match that is ended for it; at most 16. Example: [6f1c0c0e-8f0e-4b6e-9a53-0f2d3c4b5a69]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"), inner(length(max = 36)))]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
+use crate::stage::{LIMIT, Namespace, Stage, condition, job, license, machine, text};
 
 /// An object that is not in a namespace.
 fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
@@ -143,5 +143,7 @@ fn an_unused_account_is_deleted(stage: &Stage, here: &Namespace) {
     .to_string();
     let patch = ["patch", "gma", "ns-unused", "--subresource=status", "--type=merge", "-p", stored.as_str()];
     stage.cluster.kubectl_text(&patch, None).unwrap();
-    here.until("the unused account to be deleted", || account(stage, "ns-unused").is_null().then_some(()));
+    // All accounts are looked at once a minute.
+    let gone = || Ok(account(stage, "ns-unused").is_null().then_some(()));
+    testbed::until("the unused account to be deleted", 3 * LIMIT, gone).unwrap();
 }

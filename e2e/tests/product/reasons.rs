@@ -333,7 +333,7 @@ fn reasons_of_finished() {
 }
 
 /// Reasons of a Job that need a stage of their own, and the file with the test that produces and clears them.
-const ELSEWHERE: [(&str, &str); 16] = [
+const ELSEWHERE: &[(&str, &str)] = &[
     ("AcceptedWithWarnings", "admission.rs"),
     ("WorkloadInvalid", "work.rs"),
     ("WorkloadsDisabled", "rights.rs"),
@@ -341,6 +341,14 @@ const ELSEWHERE: [(&str, &str); 16] = [
     ("NamespaceOverBudget", "attack_pacing.rs"),
     ("PendingEvaluation", "attack_held.rs"),
     ("QuotaExceeded", "accounts.rs"),
+    ("PreemptedByReclaim", "preemption.rs"),
+    ("WaitingForPreempted", ""),
+    ("Preempted", "preemption.rs"),
+    ("ClaimedAgain", ""),
+    // The other reasons to preempt differ in the choice alone, which is tested where it is made.
+    ("PreemptedByRank", ""),
+    ("PreemptedByShare", ""),
+    ("PreemptedByPriority", ""),
     ("SearchBudgetExhausted", "attack_engine.rs"),
     ("WorkloadStarted", "work.rs"),
     ("WorkloadRefused", "work.rs"),

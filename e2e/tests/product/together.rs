@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testbed::product;
 
-use crate::stage::{Namespace, Stage, text};
+use crate::stage::{Namespace, Stage, condition, text};
 
 /// How many jobs there are of each sort, and places on each machine.
 const EACH: usize = 30;
@@ -46,7 +46,8 @@ fn burst_of(stage: &'static Stage, claimed: usize, most: Option<usize>) -> Names
     here.apply(&jobs("any", "cpu.Type == \"Machine\""));
     here.apply(&jobs("sim", "cpu.Type == \"Machine\" && cpu.Speed > 5"));
     here.until("all jobs to be looked at", || {
-        (here.with_reason("gmj", "Matched", "OffersUnavailable").len() == 2 * EACH).then_some(())
+        let jobs = here.list("gmj");
+        (jobs.iter().filter(|job| condition(job, "Matched").0 == "False").count() == 2 * EACH).then_some(())
     });
     pool.kubectl(&["label", "namespace", &pool.name, "gangmatch.dev/offers=cluster"], None);
     here.until("as many jobs to be claimed as can be", || (committed(&here) == claimed).then_some(()));

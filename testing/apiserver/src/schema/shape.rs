@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Cause, is_true};
 
@@ -38,6 +38,7 @@ pub(super) fn check(node: &Node<'_>, value: &Value, path: &str) -> Vec<Cause> {
         }
         Value::Array(items) => {
             causes.extend(sized(schema, ("minItems", "maxItems"), items.len(), path));
+            causes.extend(duplicates(schema, items, path));
             if let Some(schema) = schema.get("items") {
                 let each = items.iter().enumerate();
                 causes.extend(each.flat_map(|(place, item)| check(&own(schema), item, &format!("{path}[{place}]"))));
@@ -48,6 +49,24 @@ pub(super) fn check(node: &Node<'_>, value: &Value, path: &str) -> Vec<Cause> {
         Value::Bool(_) | Value::Null => {}
     }
     causes
+}
+
+/// Items of a list by keys that have the keys of an earlier one.
+fn duplicates(schema: &Value, items: &[Value], path: &str) -> Vec<Cause> {
+    let Some(keys) = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array) else { return Vec::new() };
+    let key_of = |item: &Value| -> Map<String, Value> {
+        let keys = keys.iter().filter_map(Value::as_str);
+        keys.filter_map(|key| Some((key.to_owned(), item.get(key)?.clone()))).collect()
+    };
+    let all: Vec<Map<String, Value>> = items.iter().map(key_of).collect();
+    let is_again = |place: usize, key: &Map<String, Value>| all.iter().take(place).any(|earlier| earlier == key);
+    let again = all.iter().enumerate().filter(|(place, key)| is_again(*place, key));
+    again
+        .map(|(place, key)| {
+            let message = format!("Duplicate value: {}", Value::Object(key.clone()));
+            Cause::new(&format!("{path}[{place}]"), "FieldValueDuplicate", message)
+        })
+        .collect()
 }
 
 fn below(path: &str, name: &str) -> String {
