@@ -104,7 +104,7 @@ fn a_regression_of_two_hundred_tests_on_twelve_seats() {
             (finished > done).then_some(finished)
         });
     }
-    assert!((6..=12).contains(&most), "{most} pods at the same time");
+    assert!((2..=12).contains(&most), "{most} pods at the same time");
     here.until("all seats to be free", || (here.entries("gml/vcs") == 0).then_some(()));
     let waits = waits_for_seats(&here);
     let (median, longest) = (waits[waits.len() / 2], waits[waits.len() - 1]);
