@@ -128,12 +128,12 @@ pub(crate) fn a_gang_is_charged(stage: &'static Stage) {
     here.until("its account to be stored", || {
         (text(&account(stage, &name), "/status/charge") == "2.000000").then_some(())
     });
-    an_unused_account_is_deleted(stage, &here);
+    an_unused_account_is_deleted(stage);
     stage.cluster.kubectl_text(&["delete", "gmp", "pool"], None).unwrap();
 }
 
 /// An account as the controller creates it, which was unused for a day.
-fn an_unused_account_is_deleted(stage: &Stage, here: &Namespace) {
+fn an_unused_account_is_deleted(stage: &Stage) {
     let mut unused = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Account", "metadata": {"name": "ns-unused"},
         "spec": {"submitter": {"namespace": "unused"}}});
     unused["metadata"]["labels"] = json!({"gangmatch.dev/made-by": "accountant", "gangmatch.dev/made-for": "unused"});
