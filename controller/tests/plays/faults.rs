@@ -68,7 +68,7 @@ pub(crate) enum Twist {
     None,
     /// `test` operations are taken out of every patch, and preconditions out of every DELETE.
     NoTests,
-    /// Nothing is checked by the rules of the CRDs.
+    /// Nothing is checked by the rules of the CRDs, nor are late writes to ledgers refused because conditions have changed.
     NoRules,
     /// Reads show for ever what was at this time of the play.
     OldReads(i64),

@@ -310,6 +310,10 @@ impl Line {
                 ops.retain(|op| op["op"] != "test");
                 call.body = Value::Array(ops).to_string().into();
             }
+            (Twist::NoRules, Some(Value::Array(mut ops))) => {
+                ops.retain(|op| op["op"] != "test" || op["path"] != "/status/conditions");
+                call.body = Value::Array(ops).to_string().into();
+            }
             (Twist::NoTests, Some(_)) if call.verb == Verb::Delete => call.body = "{}".into(),
             _ => {}
         }
