@@ -213,7 +213,9 @@ fn offers_take_jobs_of_other_namespaces_only_with_both_consents() {
     grid.apply(&machine("m").replace(anybodys, &format!("allowedNamespaces: {{from: All}}, {ours}")));
     let job = "{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {name: j}, spec: {ports: [{label: cpu, constraint: 'cpu.Type == \"Machine\"'}]}}";
     eda.apply(job);
-    eda.wait_reason("gmj/j", "Matched", "OffersUnavailable");
+    eda.until("the job to say what is missing", || {
+        text(&eda.get("gmj/j"), "/status/why").contains("lacks the label gangmatch.dev/offers=cluster").then_some(())
+    });
     grid.until("the machine to say what is missing", || {
         condition(&grid.get("gmm/m"), "Ready").2.contains("gangmatch.dev/offers=cluster").then_some(())
     });
