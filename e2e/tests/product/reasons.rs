@@ -129,14 +129,16 @@ fn reasons_of_matched() {
             change: |here| here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#),
         },
     ];
+    // Without what other tests offer to all namespaces.
+    let stage = Stage::own();
     for Case { reason, objects, change } in cases {
-        let here = Stage::shared().namespace(&format!("matched-{}", reason.to_lowercase()));
+        let here = stage.namespace(&format!("matched-{}", reason.to_lowercase()));
         here.apply(&objects);
         shows(&here, "Matched", reason);
         change(&here);
         shows(&here, "Claimed", "Committed");
     }
-    let here = Stage::shared().namespace("matched-full");
+    let here = stage.namespace("matched-full");
     here.apply(&format!("{}{taker}", machine("m")));
     here.wait("gmj/taker", "Claimed");
     here.apply(&plain());
