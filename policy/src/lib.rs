@@ -100,7 +100,9 @@ pub use account::{Account, Quota};
 pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, taken_by_gang};
 pub use charge::{Claim, MemberCharge, charge};
 pub use order::{Order, Pass, Turn, Waiting};
-pub use preemption::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
+pub use preemption::{
+    Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
+};
 pub use quota::{Bound, Quotas};
 pub use serve::{Served, Unserved, serve};
 pub use shares::shares;

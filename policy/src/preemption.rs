@@ -11,7 +11,9 @@ use crate::amounts::{Amount, Amounts, taken_by_gang};
 
 use self::mode::Legality;
 use self::model::charge;
-pub use self::model::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
+pub use self::model::{
+    Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
+};
 use self::selection::{is_old_enough, victims};
 
 impl Preemption<'_> {
@@ -25,23 +27,37 @@ impl Preemption<'_> {
     pub fn choose(&self, preemptor: &Preemptor, candidates: &[Candidate]) -> Result<Choice, Refusal> {
         let mut by_preference: Vec<(usize, &Candidate)> = candidates.iter().enumerate().collect();
         by_preference.sort_by_key(|(_, candidate)| Reverse(candidate.own));
-        let mut best: Option<(Amount, Choice)> = None;
+        let mut best: Option<(Amount, ChoiceCost, Choice)> = None;
         let mut refusal = None;
         for (place, candidate) in by_preference {
-            if best.as_ref().is_some_and(|(own, _)| *own > candidate.own) {
+            if best.as_ref().is_some_and(|(own, ..)| *own > candidate.own) {
                 break;
             }
-            match victims(self, preemptor, candidate) {
+            match self.victims(preemptor, candidate) {
                 Err(why) => refusal = refusal.or(Some(why)),
-                Ok((victims, mode)) => {
-                    let choice = Choice { candidate: place, victims, mode };
-                    if best.as_ref().is_none_or(|(_, best)| self.cost(&choice) < self.cost(best)) {
-                        best = Some((candidate.own, choice));
+                Ok((victims, mode, cost)) => {
+                    if best.as_ref().is_none_or(|(_, best, _)| cost < *best) {
+                        best = Some((candidate.own, cost, Choice { candidate: place, victims, mode }));
                     }
                 }
             }
         }
-        best.map(|(_, choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
+        best.map(|(.., choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
+    }
+
+    /// The victims for one gang that a job could have: their places in the list of claimed gangs, the last of the modes that were needed, and
+    /// what that is compared by with the victims for another gang of the same job.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub fn victims(
+        &self,
+        preemptor: &Preemptor,
+        candidate: &Candidate,
+    ) -> Result<(Vec<usize>, Mode, ChoiceCost), Refusal> {
+        let (victims, mode) = victims(self, preemptor, candidate)?;
+        let cost = self.cost(&victims, mode);
+        Ok((victims, mode, cost))
     }
 
     /// The places of the gangs that may be preempted for a job in some mode, whatever offers it takes: all that [`choose`](Self::choose) ever
@@ -56,13 +72,12 @@ impl Preemption<'_> {
         possible.map(|(place, _)| place).collect()
     }
 
-    /// What one choice is compared by with another one for the same job: the smaller the better.
-    fn cost(&self, choice: &Choice) -> (Mode, usize, Reverse<Amount>, Amount) {
-        let victims = || choice.victims.iter().filter_map(|place| self.gangs.get(*place));
-        let ranks: Amount = victims().map(|gang| gang.rank).sum();
-        let lost = victims()
+    fn cost(&self, victims: &[usize], mode: Mode) -> ChoiceCost {
+        let gangs = || victims.iter().filter_map(|place| self.gangs.get(*place));
+        let ranks: Amount = gangs().map(|gang| gang.rank).sum();
+        let lost = gangs()
             .map(|gang| charge(&gang.takes).saturating_mul(Amount::from(self.now) - Amount::from(gang.since)))
             .sum();
-        (choice.mode, choice.victims.len(), Reverse(ranks), lost)
+        ChoiceCost(mode, victims.len(), Reverse(ranks), lost)
     }
 }

@@ -1,8 +1,9 @@
 //! Whether a gang may be preempted, and why.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
-use crate::amounts::{Amounts, CHARGE, Counter, normalized};
+use crate::amounts::{Amount, Amounts, CHARGE, Counter, normalized};
 use crate::quota::Quotas;
 use crate::tree::{Node, Tree};
 
@@ -25,9 +26,13 @@ pub(super) struct Legality<'w> {
     view: &'w Preemption<'w>,
     preemptor: &'w Preemptor,
     candidate: &'w Candidate,
+    /// The least rank that each offer of the candidate gives it.
+    ranks: BTreeMap<&'w str, Amount>,
     /// The own roots of the preemptor's account.
     own_roots: Node,
     chosen: Vec<Victim<'w>>,
+    /// The least charge of those chosen by share, by their branch.
+    by_share: BTreeMap<Node, Amount>,
     left: Quotas<'w>,
 }
 
@@ -39,7 +44,13 @@ impl<'w> Legality<'w> {
         candidate: &'w Candidate,
         own_roots: Node,
     ) -> Legality<'w> {
-        Legality { view, preemptor, candidate, own_roots, chosen: Vec::new(), left: view.quotas.clone() }
+        let mut ranks = BTreeMap::new();
+        for member in &candidate.members {
+            let least = ranks.entry(member.offer.as_str()).or_insert(member.rank);
+            *least = member.rank.min(*least);
+        }
+        let (chosen, by_share) = (Vec::new(), BTreeMap::new());
+        Legality { view, preemptor, candidate, ranks, own_roots, chosen, by_share, left: view.quotas.clone() }
     }
 
     fn tree(&self) -> &'w Tree {
@@ -51,11 +62,6 @@ impl<'w> Legality<'w> {
         &self.chosen
     }
 
-    /// Their gangs.
-    pub(super) fn gangs(&self) -> impl Iterator<Item = &'w ClaimedGang> {
-        self.chosen.iter().map(|victim| victim.gang)
-    }
-
     /// What is held without them.
     pub(super) fn left(&self) -> &Quotas<'w> {
         &self.left
@@ -64,10 +70,17 @@ impl<'w> Legality<'w> {
     /// Chooses a victim.
     pub(super) fn choose(&mut self, victim: Victim<'w>) {
         self.left.give_back(victim.own_roots, &victim.gang.takes);
+        if victim.mode == Mode::Share
+            && let Some((_, theirs)) = self.branches(&victim)
+        {
+            let charge = charge(&victim.gang.takes);
+            let least = self.by_share.entry(theirs).or_insert(charge);
+            *least = charge.min(*least);
+        }
         self.chosen.push(victim);
     }
 
-    /// Takes a choice back, by its place among those chosen.
+    /// Takes a choice back, by its place among those chosen. Nothing is chosen after that.
     pub(super) fn spare(&mut self, index: usize) {
         let victim = self.chosen.remove(index);
         self.left.take(victim.own_roots, &victim.gang.takes);
@@ -123,10 +136,8 @@ impl<'w> Legality<'w> {
     /// How the offers that a gang has and the candidate lacks rank the preemptor, compared with the gang: the least of it.
     fn compare_ranks(&self, gang: &ClaimedGang, short: &Short<'_>) -> Ordering {
         let contested = gang.members.iter().filter(|held| short.is_held_with(held));
-        let compared = contested.flat_map(|held| {
-            let wanted = self.candidate.members.iter().filter(move |wanted| wanted.offer == held.offer);
-            wanted.map(move |wanted| wanted.rank.cmp(&held.rank))
-        });
+        let compared =
+            contested.filter_map(|held| self.ranks.get(held.offer.as_str()).map(|wanted| wanted.cmp(&held.rank)));
         compared.min().unwrap_or(Ordering::Less)
     }
 
@@ -160,16 +171,13 @@ impl<'w> Legality<'w> {
     }
 
     /// Whether a victim, and each chosen by share before it, would leave its branch above ours if it alone were put back: by held charge over
-    /// weight, with the candidate on our side.
+    /// weight, with the candidate on our side. Nothing has changed for those of other branches; of its own, the cheapest one decides.
     fn stays_above(&self, victim: &Victim<'_>) -> bool {
-        let by_share = self.chosen.iter().filter(|chosen| chosen.mode == Mode::Share);
-        by_share.chain([victim]).all(|put_back| {
-            let Some((ours, theirs)) = self.branches(put_back) else { return false };
-            let is_there = self.tree().path(victim.own_roots).any(|node| node == theirs);
-            let without_all = self.left.held(theirs, CHARGE) - if is_there { charge(&victim.gang.takes) } else { 0 };
-            let with_candidate = self.view.quotas.held(ours, CHARGE) + charge(&self.candidate.takes);
-            let normalized_theirs = normalized(without_all + charge(&put_back.gang.takes), self.tree().weight(theirs));
-            normalized_theirs > normalized(with_candidate, self.tree().weight(ours))
-        })
+        let Some((ours, theirs)) = self.branches(victim) else { return false };
+        let own = charge(&victim.gang.takes);
+        let put_back = self.by_share.get(&theirs).map_or(own, |least| own.min(*least));
+        let with_it_alone = self.left.held(theirs, CHARGE) - own + put_back;
+        let with_candidate = self.view.quotas.held(ours, CHARGE) + charge(&self.candidate.takes);
+        normalized(with_it_alone, self.tree().weight(theirs)) > normalized(with_candidate, self.tree().weight(ours))
     }
 }

@@ -1,5 +1,6 @@
 //! What preemption is decided on, and what is decided.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::amounts::{Amount, Amounts, CHARGE};
@@ -96,6 +97,11 @@ pub struct Choice {
     /// The last of the modes that were needed, in their order.
     pub mode: Mode,
 }
+
+/// What one choice is compared by with another one for the same job, the smaller the better: mode, number of victims, the sum of their ranks, and
+/// the work that is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChoiceCost(pub(super) Mode, pub(super) usize, pub(super) Reverse<Amount>, pub(super) Amount);
 
 /// Why nothing is preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

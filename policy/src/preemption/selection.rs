@@ -11,24 +11,27 @@ use super::short::Short;
 /// The gangs that may be preempted are visited once, in the order of their modes, of the administrator's rank, and then the youngest and
 /// the cheapest first. Each that holds something still short, and is still legal given those chosen before it, is chosen. Then, from the
 /// last to the first, each that is not needed after all is spared.
+///
+/// It takes time in proportion to what these gangs hold, however many are chosen.
 pub(super) fn victims(
     view: &Preemption<'_>,
     preemptor: &Preemptor,
     candidate: &Candidate,
 ) -> Result<(Vec<usize>, Mode), Refusal> {
     let own_roots = view.quotas.tree().own_roots(&preemptor.account).ok_or(Refusal::NoCandidate)?;
-    let short = Short::of(candidate, view.free);
+    let mut short = Short::of(candidate, view.free);
     let mut legality = Legality::new(view, preemptor, candidate, own_roots);
     for victim in in_order(view, &legality, &short) {
-        if short.without(legality.gangs()).is_held_by(victim.gang) && legality.is_legal(&victim) {
+        if short.is_held_by(victim.gang) && legality.is_legal(&victim) {
+            short.end(victim.gang);
             legality.choose(victim);
         }
     }
-    if !short.without(legality.gangs()).is_empty() {
+    if !short.is_empty() {
         return Err(Refusal::NotEnoughVictims);
     }
-    spare(&mut legality, &short);
-    if legality.gangs().count() > view.permitted.max_victims {
+    spare(&mut legality, &mut short);
+    if legality.chosen().len() > view.permitted.max_victims {
         return Err(Refusal::TooManyVictims);
     }
     if !legality.left().allows(own_roots, &candidate.takes) {
@@ -57,11 +60,14 @@ pub(super) fn is_old_enough(view: &Preemption<'_>, gang: &ClaimedGang) -> bool {
 }
 
 /// Spares the victims that are not needed, from the last one chosen to the first.
-fn spare(legality: &mut Legality<'_>, short: &Short<'_>) {
+fn spare(legality: &mut Legality<'_>, short: &mut Short<'_>) {
     for index in (0..legality.chosen().len()).rev() {
-        let others = legality.chosen().iter().enumerate().filter(|(other, _)| *other != index);
-        if short.without(others.map(|(_, victim)| victim.gang)).is_empty() {
+        let Some(victim) = legality.chosen().get(index).copied() else { continue };
+        short.stay(victim.gang);
+        if short.is_empty_at(victim.gang) {
             legality.spare(index);
+        } else {
+            short.end(victim.gang);
         }
     }
 }

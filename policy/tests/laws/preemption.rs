@@ -406,3 +406,45 @@ fn every_mode_and_every_refusal_occurs() {
     let expected: BTreeSet<String> = modes.chain(refusals.map(str::to_owned)).collect();
     assert_eq!(seen.into_inner(), expected);
 }
+
+/// Claimed gangs that each hold one unit of some resources of all of these offers, and what takes all that there is.
+fn wide(gangs: usize, offers: usize, resources: usize) -> (Vec<ClaimedGang>, Candidate) {
+    let members = |amount: usize, rank: Amount| -> Vec<GangMember> {
+        let amount = Amount::try_from(amount).unwrap();
+        let amounts: BTreeMap<String, Amount> = (0..resources).map(|number| (format!("r{number}"), amount)).collect();
+        let member = |number| GangMember { offer: format!("o{number:02}"), amounts: amounts.clone(), rank };
+        (0..offers).map(member).collect()
+    };
+    let claimed = (0..gangs).map(|number| ClaimedGang {
+        name: format!("g{number:03}"),
+        account: "a".to_owned(),
+        priority: 0,
+        since: 0,
+        preemptions: 0,
+        takes: taken_by_gang(1, BTreeMap::new()),
+        rank: 0,
+        requirements: true,
+        members: members(1, 0),
+    });
+    let candidate = Candidate { own: 0, takes: taken_by_gang(1, BTreeMap::new()), members: members(gangs, 1) };
+    (claimed.collect(), candidate)
+}
+
+/// Each of them has to end, so that the last one is found only when all others are chosen. In time that grows with the square of their number, this
+/// would take hours.
+#[test]
+fn p4_choosing_victims_takes_time_in_proportion_to_what_they_hold() {
+    let begun = std::time::Instant::now();
+    for gangs in [4, 500] {
+        let (claimed, candidate) = wide(gangs, 63, 8);
+        let tree = Tree::new([Account::named("a")]);
+        let quotas = Quotas::new(&tree, &BTreeMap::new());
+        let permitted = Permitted { reasons: [Mode::Rank].into(), min_runtime_seconds: 10, max_victims: 4 };
+        let view =
+            Preemption { permitted: &permitted, now: 1000, quotas: &quotas, free: &BTreeMap::new(), gangs: &claimed };
+        let preemptor = Preemptor { account: "a".to_owned(), priority: 0 };
+        let found = view.choose(&preemptor, std::slice::from_ref(&candidate)).map(|choice| choice.victims.len());
+        assert_eq!(found, if gangs == 4 { Ok(4) } else { Err(Refusal::TooManyVictims) });
+    }
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+}
