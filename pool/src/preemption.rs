@@ -14,7 +14,7 @@ use crate::accounts::Submitting;
 use crate::key::ObjectKey;
 use crate::nominations::nominated;
 use crate::objects::Objects;
-use crate::recorded_gang::gang_over;
+use crate::recorded_gang::held_over;
 
 /// What preemption is decided on.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub(crate) fn is_to_end(found: &Match, objects: &Objects) -> bool {
     found.metadata.deletion_timestamp.is_some() || job.is_none_or(|held| !wants(&held.object))
 }
 
-/// A claimed gang over the ads of a snapshot; none if some ad is not there any more, or not known.
+/// A claimed gang over the ads of a snapshot: what its Match says, whatever was edited since.
 fn held_gang(
     found: &Match,
     objects: &Objects,
@@ -94,14 +94,14 @@ fn held_gang(
     (terms, submitting): (&PolicyTerms, &Submitting<'_>),
 ) -> Option<HeldGang> {
     let status = found.status.as_ref()?;
-    let mut gang = gang_over(&found.spec.members, snapshot)?;
-    let (mut charge, mut takes) = (0, Amounts::new());
-    for (member, recorded) in gang.members.iter_mut().zip(&found.spec.members).skip(1) {
+    let (mut gang, held) = held_over(&found.spec.members, snapshot);
+    let own = found.spec.members.iter().skip(1).filter(|member| !is_shared(member, objects));
+    let (charge, mut takes) = (own.map(|member| micros_of(member, terms)).sum(), Amounts::new());
+    for (member, recorded) in gang.members.iter_mut().zip(held).skip(1) {
         if is_shared(recorded, objects) {
             member.ask = Ask::default();
             continue;
         }
-        charge += micros_of(recorded, terms);
         let counted = policy.offers.get(&member.ad);
         for (counter, amount) in counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation)) {
             *takes.entry(counter).or_default() += amount;
@@ -109,15 +109,17 @@ fn held_gang(
     }
     let (account, _) = submitting.of_match(found, objects);
     let root = found.spec.members.first()?;
-    let job = &objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name))?.object;
-    let preemptions = job.status.as_ref().and_then(|status| status.preemptions).unwrap_or(0);
+    // Of a job that was deleted, nothing is known: its claim is ending.
+    let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)).map(|held| held.object.as_ref());
+    let job = job.filter(|job| job.uid().unwrap_or_default() == root.uid);
+    let preemptions = job.and_then(|job| job.status.as_ref()?.preemptions).unwrap_or(0);
     // An account pays the least charge for all its claims together with what it shares.
     let mut takes = taken_by_gang(charge, takes);
     takes.insert(CHARGE.into(), charge);
     Some(HeldGang {
         name: found.uid()?,
         account: Arc::from(account),
-        priority: i64::from(job.spec.priority),
+        priority: job.map_or(0, |job| i64::from(job.spec.priority)),
         since: status.committed_at.as_ref()?.0.as_second(),
         preemptions: u32::try_from(preemptions).unwrap_or(0),
         takes,

@@ -29,20 +29,41 @@ pub fn gang_of(found: &Match, objects: &Objects) -> Option<RecordedGang> {
 
 /// The gang of these members over the ads of a snapshot, as it was recorded. `None` if one is not there, or has lost its port.
 pub(crate) fn gang_over(members: &[Member], snapshot: &Snapshot) -> Option<Gang> {
-    let place = |member: &Member| {
-        let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
-        snapshot.find(&key).filter(|id| snapshot.ad(*id).is_some_and(|ad| ad.uid == member.uid))
-    };
-    let ads: Vec<AdId> = members.iter().map(place).collect::<Option<_>>()?;
+    let ads: Vec<AdId> = members.iter().map(|member| place(member, snapshot)).collect::<Option<_>>()?;
     let mut bound = Vec::new();
     for (member, ad) in members.iter().zip(&ads) {
-        bound.push(matchmaker::Member {
-            ad: *ad,
-            edge: edge(member, *ad, &ads, snapshot)?,
-            ask: Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
-        });
+        bound.push(bound_member(member, *ad, edge(member, *ad, &ads, snapshot)?));
     }
     Some(Gang { members: bound.into(), score: Score::default() })
+}
+
+/// What the members of a Match hold of the offers of a snapshot, and these members, the root first. That does not depend on the ads as they are
+/// now: who edits a job goes on holding what was claimed. An offer that is not in the snapshot is left out, because nobody else can have it. Ports
+/// that are not there any more are taken for the first ones.
+pub(crate) fn held_over<'m>(members: &'m [Member], snapshot: &Snapshot) -> (Gang, Vec<&'m Member>) {
+    if let Some(gang) = gang_over(members, snapshot) {
+        return (gang, members.iter().collect());
+    }
+    let root = members.first().map(|root| (root, place(root, snapshot).unwrap_or(AdId::at(usize::MAX)), None));
+    let offers = members.iter().skip(1);
+    let offers = offers.filter_map(|offer| Some((offer, place(offer, snapshot)?, Some(Edge::new(0, 0, 0)))));
+    let (mut held, mut bound) = (Vec::new(), Vec::new());
+    for (member, ad, edge) in root.into_iter().chain(offers) {
+        held.push(member);
+        bound.push(bound_member(member, ad, edge));
+    }
+    (Gang { members: bound.into(), score: Score::default() }, held)
+}
+
+/// The place of a member in a snapshot, if it is there.
+fn place(member: &Member, snapshot: &Snapshot) -> Option<AdId> {
+    let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
+    snapshot.find(&key).filter(|id| snapshot.ad(*id).is_some_and(|ad| ad.uid == member.uid))
+}
+
+fn bound_member(member: &Member, ad: AdId, edge: Option<Edge>) -> matchmaker::Member {
+    let allocation = member.allocation.clone().unwrap_or_default().into();
+    matchmaker::Member { ad, edge, ask: Ask { allocation, share: member.share.clone() } }
 }
 
 fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {
