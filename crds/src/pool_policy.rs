@@ -143,7 +143,7 @@ impl Default for ReservationPolicy {
 #[serde(default, rename_all = "camelCase")]
 pub struct PreemptionPolicy {
     /// Off: nothing is preempted. DryRun: nothing is preempted, and jobs are told what would be. On: gangs are
-    /// preempted. Example: DryRun
+    /// preempted. In YAML, write "On" and "Off" with quotes: without them they are booleans. Example: DryRun
     pub mode: PreemptionMode,
 
     /// For which reasons gangs may be preempted. Rank: all offers in question rank the job that waits higher. Reclaim:

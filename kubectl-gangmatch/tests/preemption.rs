@@ -86,7 +86,20 @@ mod tests {
             String::from_utf8(text).unwrap()
         };
         let own = simulated("urgent", "pool");
-        assert!(own.contains("\nPreemption by priority stops the gang of pool/low for it.\n"), "{own}");
+        assert!(own.contains("\nPreemption by priority would stop the gang of pool/low for it.\n"), "{own}");
+    }
+
+    #[test]
+    fn for_which_job_offers_are_held_is_told() {
+        let mut objects = pool("Off", &json!({}));
+        objects[0]["spec"] = json!({"reservation": {"afterSeconds": 3600}});
+        let said = "pool/high has waited long: other=pool/m is held for it, and it is not known when it is free.\n";
+        let printed = matched("reserved", &objects, "2026-11-21T14:00:00Z");
+        assert!(printed.contains(said) && printed.matches("has waited long").count() == 1, "{printed}");
+        assert!(!matched("early", &objects, "2026-11-21T10:59:59Z").contains("has waited long"));
+        objects[3]["spec"]["activeDeadlineSeconds"] = json!(18_000);
+        let printed = matched("known", &objects, "2026-11-21T14:00:00Z");
+        assert!(printed.contains("is held for it, and it is free at 2026-11-21T15:00:00Z at the latest."), "{printed}");
     }
 
     #[test]

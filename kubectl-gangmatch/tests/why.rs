@@ -74,8 +74,11 @@ mod tests {
         let text = std::fs::read_to_string(folder().join("busy.yaml")).unwrap();
         let reasons = file("reasons", &text.replace("[Share, Priority]", "[Priority]"));
         assert_eq!(json(&["why", "share", "-n", "bio", "-f", &reasons])["preemption"]["refused"], "Reasons");
-        let off = file("off", &text.replace("mode: On", "mode: Off"));
+        let off = file("off", &text.replace("\"On\"", "\"Off\""));
         assert!(json(&["why", "share", "-n", "bio", "-f", &off])["preemption"].is_null());
+        let bare = file("bare", &text.replace("\"On\"", "On"));
+        let said = String::from_utf8(run(&["why", "share", "-n", "bio", "-f", &bare]).stderr).unwrap();
+        assert!(said.contains("write \"On\" with quotes: without them, YAML takes the word for a boolean"), "{said}");
     }
 
     #[test]

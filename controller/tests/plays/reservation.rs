@@ -41,7 +41,7 @@ fn full(stage: &mut Stage, spec: &Value, ends: Option<i64>) -> Result<(), String
     stage.create(&license(9));
     policy(stage, spec);
     stage.start(&[]);
-    stage.create(&short("first", 75));
+    stage.create(&short("first", 110));
     stage.until("the first job is claimed", |stage| stage.phase("first") == "Claimed")?;
     stage.create(&ends.map_or_else(|| job("second", &json!({})), |ends| short("second", ends)));
     stage.until("the second job is claimed", |stage| stage.phase("second") == "Claimed")?;
@@ -53,7 +53,7 @@ fn full(stage: &mut Stage, spec: &Value, ends: Option<i64>) -> Result<(), String
 
 /// What is held for the big job is given to a job that ends in time, and to no other one.
 pub(crate) fn reserved(stage: &mut Stage) -> Result<(), String> {
-    full(stage, &reservation(600), Some(130))?;
+    full(stage, &reservation(600), Some(180))?;
     stage.pass(55_000);
     if is_reserved(stage, "big") {
         return Err("it has not waited for long enough".to_owned());
@@ -75,7 +75,7 @@ pub(crate) fn reserved(stage: &mut Stage) -> Result<(), String> {
 #[test]
 fn what_is_told_and_what_is_stored() {
     let mut stage = Stage::new(None, Twist::None);
-    full(&mut stage, &reservation(600), Some(130)).unwrap();
+    full(&mut stage, &reservation(600), Some(180)).unwrap();
     stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
     let stored = nomination(&stage, "big");
     assert_eq!((stored["victims"].clone(), stored["mode"].clone()), (json!([]), Value::Null));

@@ -82,8 +82,10 @@ fn sentence(answer: &PreemptionAnswer, is_dry: bool) -> String {
     let gangs = gangs(answer);
     let run = if answer.gangs == 1 { "it runs" } else { "they run" };
     match answer.refused {
-        None if is_dry => format!("{how} would stop {gangs} for it, but mode of the PoolPolicy is DryRun."),
-        None => format!("{how} stops {gangs} for it."),
+        None if is_dry => {
+            format!("{how} would stop {gangs} for it; mode of the PoolPolicy is DryRun, so nothing is stopped.")
+        }
+        None => format!("{how} would stop {gangs} for it."),
         Some("TooYoung") => {
             let from = answer.from.as_deref().unwrap_or_default();
             format!("{how} may stop {gangs} for it from {from} on: until then {run} undisturbed.")
