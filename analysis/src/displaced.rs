@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use classad::{Expr, Value};
 use matchmaker::{
-    AdId, AdKey, Config, FindGang, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, Snapshot,
+    AdId, AdKey, Config, FindGangs, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, Snapshot,
     preempt,
 };
 use policy::{Mode, Refusal};
@@ -58,11 +58,11 @@ impl Displacing<'_> {
     ///
     /// # Errors
     /// What stands against it.
-    pub fn ask(&self, root: AdId, search: &mut FindGang<'_>) -> Result<Proposal, Hindrance> {
+    pub fn ask(&self, root: AdId, search: &mut FindGangs<'_>) -> Result<Proposal, Hindrance> {
         let mut own = |terms: &PreemptionTerms, now: i64, waiting: &BTreeSet<AdId>| {
             let preempting = Preempting { terms, ..*self.preempting };
             let found: Preemptions = preempt(self.pool, waiting, &preempting, (self.config, now), search);
-            found.into_iter().find(|(other, _)| *other == root).map(|(_, answer)| answer)
+            found.answers.into_iter().find(|(other, _)| *other == root).map(|(_, answer)| answer)
         };
         let terms = self.preempting.terms;
         match own(terms, self.now, self.waiting) {
@@ -70,7 +70,7 @@ impl Displacing<'_> {
             Some(Ok(proposal)) => return Ok(proposal),
             Some(Err(NotPreempted::Ending)) => return Err(Hindrance::Ending),
             Some(Err(NotPreempted::Refused(Refusal::QuotaExceeded))) => return Err(Hindrance::QuotaExceeded),
-            Some(Err(NotPreempted::Refused(_) | NotPreempted::BudgetSpent)) => {}
+            Some(Err(NotPreempted::Refused(_) | NotPreempted::BudgetSpent | NotPreempted::CutShort)) => {}
         }
         let alone = BTreeSet::from([root]);
         let mut with = |terms: &PreemptionTerms, now: i64| own(terms, now, &alone)?.ok();

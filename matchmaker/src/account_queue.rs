@@ -99,7 +99,7 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// The submitters in the order of their numbers.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn names(&self) -> impl ExactSizeIterator<Item = &Arc<str>> {
         self.submitters.iter()
     }
 

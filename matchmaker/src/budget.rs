@@ -135,6 +135,11 @@ impl Accounts {
         self.list.get(submitter).map_or(0, |account| account.spent)
     }
 
+    /// What all have spent.
+    pub(crate) fn spent_by_all(&self) -> u64 {
+        self.list.iter().fold(0u64, |sum, account| sum.saturating_add(account.spent))
+    }
+
     /// What is left of a submitter's share.
     pub fn left(&self, submitter: usize) -> u64 {
         self.list.get(submitter).map_or(0, |account| account.share.saturating_sub(account.spent))
@@ -180,7 +185,7 @@ impl Accounts {
 
     /// Shares the unspent steps among these submitters, except the frugal ones.
     pub(crate) fn share_rest(&mut self, among: impl Iterator<Item = usize>) {
-        let spent = self.list.iter().fold(0u64, |sum, account| sum.saturating_add(account.spent));
+        let spent = self.spent_by_all();
         let frugal = |number: &usize| self.list.get(*number).is_none_or(|account| account.frugal);
         let among: Vec<usize> = among.filter(|number| !frugal(number)).collect();
         let each = self.total.saturating_sub(spent) / u64::try_from(among.len()).unwrap_or(u64::MAX).max(1);

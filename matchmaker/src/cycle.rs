@@ -72,7 +72,7 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
     if config.explains {
         explain(finder, &mut run, &mut round, &failed);
     }
-    round.cycle.fruitless = round.accounts.fruitless();
+    (round.cycle.fruitless, round.cycle.spent) = (round.accounts.fruitless(), round.accounts.spent_by_all());
     round.cycle
 }
 

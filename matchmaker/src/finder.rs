@@ -87,6 +87,8 @@ pub struct Cycle {
     /// The steps that submitters have spent on roots without a gang: on searches, and on reasons that only the evaluator finds. Without
     /// submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
+    /// The steps that all submitters have spent.
+    pub spent: u64,
     /// Namespaces whose offers were left out for jobs of other namespaces: their expressions cost others too much.
     pub barred: BTreeSet<String>,
     /// Roots that were not searched, because the cycle was ended from outside.

@@ -59,11 +59,12 @@ pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
-    FindGang, HeldGang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right, preempt,
+    Evictions, FindGang, FindGangs, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms,
+    Preemptions, Proposal, is_still_right, preempt,
 };
 pub use reservation::{
-    Backfilled, FindGangs, HeldGangs, HeldOffers, Reservation, Reserving, StoredReservation, backfill, free_at,
-    held_for_others, may_keep, reserve,
+    Backfilled, HeldGangs, HeldOffers, Reservation, Reserving, StoredReservation, backfill, free_at, held_for_others,
+    may_keep, reserve,
 };
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};

@@ -3,24 +3,31 @@
 //! The rules are those of the crate `policy`. What is added here is the gang: it is searched for in the pool as it would be without the gangs
 //! that may be preempted, by the same search that finds all gangs.
 
+mod claimed;
+mod evictions;
 mod question;
+mod steps;
 mod terms;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::{Amounts, ClaimedGang, Mode, Quotas, Refusal};
+use policy::{Amounts, Mode, Quotas, Refusal};
 
 use crate::account_queue::AccountQueue;
 use crate::charges::Prices;
+use crate::finder::Cycle;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
 
+use self::claimed::ClaimedGangs;
+pub use self::evictions::Evictions;
 use self::question::PreemptionQuestion;
+use self::steps::PreemptionSteps;
 pub use self::terms::PreemptionTerms;
 
 /// The most roots that are looked at in one cycle.
-const ROOTS_MAX: usize = 16;
+pub const PREEMPTION_ROOTS_MAX: usize = 16;
 
 /// A claimed gang.
 #[derive(Clone, Debug)]
@@ -53,8 +60,8 @@ pub struct Preempting<'p> {
     pub ending: &'p [HeldGang],
     /// Roots that nothing is preempted for now.
     pub spared: &'p BTreeSet<AdId>,
-    /// How many gangs may be preempted in this cycle.
-    pub victims_max: usize,
+    /// How many gangs may be preempted in this cycle, and for whom.
+    pub evictions: &'p Evictions,
 }
 
 /// A gang that a root has once some others have ended.
@@ -77,31 +84,46 @@ pub enum NotPreempted {
     Refused(Refusal),
     /// Gangs that are ending make room for it.
     Ending,
-    /// Too many gangs were preempted in the whole pool of late.
+    /// Too many gangs were preempted of late, in the whole pool or for its account.
     BudgetSpent,
+    /// The search for a gang, or for victims, takes more steps than its submitter has for that.
+    CutShort,
 }
 
-/// What came of it, for each root that was looked at.
-pub type Preemptions = Vec<(AdId, Result<Proposal, NotPreempted>)>;
+/// What came of preemption in a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Preemptions {
+    /// For each root that was looked at.
+    pub answers: Vec<(AdId, Result<Proposal, NotPreempted>)>,
+    /// The steps that submitters have spent on roots for which nothing is preempted. Without submitters that have spent none.
+    pub fruitless: Vec<(Arc<str>, u64)>,
+}
+
+/// Finds the gangs of all roots of a snapshot, in their order.
+pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
 
 /// Finds the best gang of the only root of a snapshot.
 pub type FindGang<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Option<Gang> + 'f;
 
 /// Which gangs have to end for the roots that a cycle has left over and that wait for capacity, in the order in which roots are served. What is
 /// decided for one root counts for the next: its gang is taken, and its victims hold nothing any more.
+///
+/// If more roots wait than are looked at, all accounts have as many turns as each other, as far as they have roots. Searches take steps of the
+/// submitters of their roots.
 pub fn preempt(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     waiting: &BTreeSet<AdId>,
     preempting: &Preempting<'_>,
     (config, now): (&Config, i64),
-    search: &mut FindGang<'_>,
+    search: &mut FindGangs<'_>,
 ) -> Preemptions {
-    let Some(policy) = snapshot.policy.clone() else { return Vec::new() };
+    let mut all = Preemptions::default();
+    let Some(policy) = snapshot.policy.clone() else { return all };
     let mut left = snapshot.after(gangs);
     left.policy = None;
     left.roots.retain(|root| waiting.contains(&root.ad) && !preempting.spared.contains(&root.ad));
     if left.roots.is_empty() || preempting.held.is_empty() {
-        return Vec::new();
+        return all;
     }
     let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
     let mut quotas: Quotas<'_> = queue.quotas().clone();
@@ -110,12 +132,20 @@ pub fn preempt(
     }
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
-    let (mut all, mut ended, mut looked_at) = (Preemptions::new(), BTreeSet::new(), 0);
+    let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
+    let mut steps = PreemptionSteps::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
+    let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
+    let mut turns = turns(left.roots.iter().map(|root| queue.account(root)));
     while let Some(turn) = queue.next() {
-        if looked_at == ROOTS_MAX || config.stop.is_set() {
-            break;
+        let has_turn = turns.get_mut(queue.account(turn.root)).is_some_and(|turns| {
+            let has_turn = *turns > 0;
+            *turns = turns.saturating_sub(1);
+            has_turn
+        });
+        if !has_turn || all.answers.len() == PREEMPTION_ROOTS_MAX || config.stop.is_set() {
+            queue.not_found();
+            continue;
         }
-        looked_at += 1;
         let question = PreemptionQuestion {
             pool: &pool,
             policy: &policy,
@@ -127,29 +157,49 @@ pub fn preempt(
             config,
             now,
         };
-        let mut answer = question.ask(search);
-        let victims_before = ended.len();
+        let mut of_root = steps.for_root(turn.submitter);
+        let mut answer = question.ask(&mut claimed, &mut of_root, search);
+        let account = Arc::clone(queue.account(turn.root));
         if let Ok(proposal) = &answer
-            && victims_before + proposal.victims.len() > preempting.victims_max
+            && !is_permitted(&evictions, proposal, &account, preempting)
         {
             answer = Err(NotPreempted::BudgetSpent);
         }
+        steps.pay(turn.submitter, of_root, answer.is_err());
         if let Ok(proposal) = &answer {
             let charge = queue.charge_of(turn.root, &proposal.gang, config, now);
             for gang in proposal.victims.iter().filter_map(|place| preempting.held.get(*place)) {
                 policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
             }
-            let account = queue.account(turn.root);
-            policy.tree.own_roots(account).into_iter().for_each(|node| quotas.take(node, &charge.takes));
+            policy.tree.own_roots(&account).into_iter().for_each(|node| quotas.take(node, &charge.takes));
             let freed = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
             let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
             pool = pool.freed(freed).after(std::slice::from_ref(&proposal.gang));
             ended.extend(proposal.victims.iter().copied());
+            evictions.spend(&account, proposal.victims.len());
         }
         queue.not_found();
-        all.push((turn.ad, answer));
+        all.answers.push((turn.ad, answer));
     }
+    all.fruitless = steps.fruitless();
     all
+}
+
+/// How many roots of each account are looked at: the same number, as far as it has so many, and as many as there are turns for all.
+fn turns<'a>(accounts: impl Iterator<Item = &'a Arc<str>>) -> BTreeMap<Arc<str>, usize> {
+    let mut roots: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+    accounts.for_each(|account| *roots.entry(Arc::clone(account)).or_default() += 1);
+    let with = |most: usize| roots.values().map(|roots| roots.min(&most)).sum::<usize>();
+    let most = (1..=PREEMPTION_ROOTS_MAX).rev().find(|most| with(*most) <= PREEMPTION_ROOTS_MAX).unwrap_or(1);
+    roots.values_mut().for_each(|roots| *roots = most.min(*roots));
+    roots
+}
+
+/// Whether so many gangs may be preempted for a job of an account now.
+fn is_permitted(evictions: &Evictions, proposal: &Proposal, account: &str, preempting: &Preempting<'_>) -> bool {
+    let mut victims = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
+    let is_internal = victims.all(|victim| *victim.account == *account);
+    evictions.permits(account, proposal.victims.len(), is_internal, &preempting.terms.permitted)
 }
 
 /// Whether a nomination that was stored is still right, by the same question as before: the gangs that it names, as far as they have not ended,
@@ -179,11 +229,5 @@ pub fn is_still_right(
     let (quotas, ended) = (&quotas, &ended);
     let question =
         PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
-    question.is_answered_by(gang)
-}
-
-/// The gangs as the rules see them, without those that have ended.
-fn claimed(pool: &Snapshot, preempting: &Preempting<'_>, ended: &BTreeSet<usize>) -> BTreeMap<usize, ClaimedGang> {
-    let held = preempting.held.iter().enumerate().filter(|(place, _)| !ended.contains(place));
-    held.map(|(place, gang)| (place, question::claimed_gang(pool, gang))).collect()
+    question.is_answered_by(&mut ClaimedGangs::of(&pool, preempting.held, config), gang)
 }

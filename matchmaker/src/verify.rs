@@ -6,6 +6,7 @@ use std::fmt;
 use classad::{Expr, Value};
 
 use crate::assembly::{Assembly, EdgeOutcome};
+use crate::budget::Owners;
 use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, Snapshot};
 use crate::score::FixedPoint;
@@ -85,15 +86,26 @@ pub fn verified(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> 
     Ok(now_asked)
 }
 
-/// The rank that each member of a gang gives to its parent, 0 at the root; `None` if the gang does not fit the ads. No edge is looked at.
-pub(crate) fn partner_ranks(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Option<Vec<FixedPoint>> {
+/// The rank that each member of a gang gives to its parent, 0 at the root, and what that has cost the namespace of the root, in steps; `owners`
+/// pay for expressions of other namespaces. `None` if the gang does not fit the ads. No edge is looked at.
+pub(crate) fn partner_ranks(
+    snapshot: &Snapshot,
+    gang: &Gang,
+    config: &Config,
+    now: i64,
+    owners: &mut Owners,
+) -> Option<(Vec<FixedPoint>, u64)> {
     let assembly = assembled(snapshot, gang, config, now)?;
+    assembly.charge_owners(std::mem::replace(owners, Owners::new(0)));
     let rank = |(place, member): (usize, &Member)| {
         let via = member.edge?.child_port();
         let rank = assembly.port(place, via)?.rank.as_ref()?;
         Some(FixedPoint::of(&assembly.value_at(place, via, rank)?))
     };
-    Some(gang.members.iter().enumerate().map(|member| rank(member).unwrap_or_default()).collect())
+    let ranks = gang.members.iter().enumerate().map(|member| rank(member).unwrap_or_default()).collect();
+    let steps = assembly.cost();
+    *owners = assembly.into_owners()?;
+    Some((ranks, steps))
 }
 
 /// The values of expressions that see all labels of a gang's root, as its `GangRank` does; `None` for one that ran out, or if

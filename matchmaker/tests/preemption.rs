@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, Config, Consent, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting, PreemptionTerms,
-    Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
+    AdId, AdKey, Config, Consent, Cycle, Evictions, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting,
+    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
 };
 use policy::{Account, Amounts, Mode, Permitted, Tree};
 use proptest::prelude::*;
@@ -59,8 +59,8 @@ struct Scene {
     waiting: BTreeSet<AdId>,
 }
 
-fn find(view: &Snapshot, config: &Config, now: i64) -> Option<Gang> {
-    matchmaker::negotiate(view, config, now, &mut Plain::default()).gangs.into_iter().next()
+fn find(view: &Snapshot, config: &Config, now: i64) -> Cycle {
+    matchmaker::negotiate(view, config, now, &mut Plain::default())
 }
 
 impl Pool {
@@ -102,7 +102,7 @@ impl Pool {
         for (number, job) in self.held.iter().enumerate() {
             let mut view = pool.after(&gangs);
             view.roots = vec![root(&pool, number, job)];
-            let Some(gang) = find(&view, &Config::product(), NOW) else { continue };
+            let Some(gang) = find(&view, &Config::product(), NOW).gangs.pop() else { continue };
             let mut seats = Seats::default();
             let charge = policy.charge_of(
                 (&pool, &gang),
@@ -150,7 +150,8 @@ impl Scene {
         let found: BTreeSet<AdId> = cycle.gangs.iter().filter_map(Gang::root).collect();
         let waiting = self.waiting.difference(&found).copied().collect();
         let spared = BTreeSet::new();
-        let preempting = Preempting { terms, held: &self.held, ending: &[], spared: &spared, victims_max };
+        let evictions = Evictions::up_to(victims_max);
+        let preempting = Preempting { terms, held: &self.held, ending: &[], spared: &spared, evictions: &evictions };
         let config = (&Config::product(), NOW);
         let found = preempt((&self.snapshot, &cycle.gangs), &waiting, &preempting, config, &mut find);
         let after = self.snapshot.after(&cycle.gangs);
@@ -195,7 +196,7 @@ proptest! {
         let terms = terms(&[Mode::Rank, Mode::Share, Mode::Priority], max, "true", "0");
         let (mut left, _, found) = scene.preempt(&terms, 100);
         let mut ended = BTreeSet::new();
-        for proposal in found.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
+        for proposal in found.answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
             prop_assert!(!proposal.victims.is_empty() && proposal.victims.len() <= max);
             prop_assert!(proposal.victims.iter().all(|victim| ended.insert(*victim)), "each ends once");
             let freed = scene.without(&left, &proposal.victims);
@@ -211,7 +212,11 @@ proptest! {
 }
 
 fn victims(found: &Preemptions) -> Vec<Vec<usize>> {
-    found.iter().map(|(_, answer)| answer.as_ref().map_or(Vec::new(), |proposal| proposal.victims.clone())).collect()
+    found
+        .answers
+        .iter()
+        .map(|(_, answer)| answer.as_ref().map_or(Vec::new(), |proposal| proposal.victims.clone()))
+        .collect()
 }
 
 #[test]
@@ -220,7 +225,7 @@ fn shares_are_met_and_no_further() {
     let scene = pool.scene();
     let (_, _, found) = scene.preempt(&terms(&[Mode::Share], 4, "true", "0"), 100);
     let ended: usize = victims(&found).iter().map(Vec::len).sum();
-    assert_eq!((found.len(), ended), (4, 2), "{found:?}");
+    assert_eq!((found.answers.len(), ended), (4, 2), "{found:?}");
     // The budget of the pool is a limit for all together.
     let (_, _, found) = scene.preempt(&terms(&[Mode::Share], 4, "true", "0"), 1);
     assert_eq!(victims(&found).iter().map(Vec::len).sum::<usize>(), 1);
@@ -247,14 +252,15 @@ fn a_stored_nomination_is_right_as_long_as_its_victims_may_be_preempted() {
     let scene = pool.scene();
     let strict = terms(&[Mode::Share], 4, "true", "0");
     let (_, _, found) = scene.preempt(&strict, 100);
-    let proposal = found[0].1.clone().unwrap();
+    let proposal = found.answers[0].1.clone().unwrap();
     // It counts as taken now, and as held by its account.
     let mut nominated = scene.snapshot.after(std::slice::from_ref(&proposal.gang));
     nominated.roots.clone_from(&scene.snapshot.roots);
     let spared = BTreeSet::new();
     let victims = proposal.victims.iter().copied().collect();
     let ask = |terms: &PreemptionTerms| {
-        let preempting = Preempting { terms, held: &scene.held, ending: &[], spared: &spared, victims_max: 9 };
+        let evictions = Evictions::up_to(9);
+        let preempting = Preempting { terms, held: &scene.held, ending: &[], spared: &spared, evictions: &evictions };
         let gang = (proposal.root, &proposal.gang);
         is_still_right(&nominated, gang, &victims, &preempting, (&Config::product(), NOW))
     };

@@ -95,6 +95,20 @@ impl Negotiator {
         }
     }
 
+    /// Gives namespaces a smaller share whose jobs cost too much for nothing in searches for what could be preempted for them.
+    pub(super) fn pay_for_preemption(&mut self, fruitless: &[(Arc<str>, u64)], now_ms: u64) {
+        let most = self.config.cycle.cycle_steps_max / FRUITLESS_PART;
+        for (namespace, steps) in fruitless {
+            if self.search.costly_jobs.spend(namespace, *steps, most, now_ms) {
+                tracing::warn!(
+                    namespace = &**namespace,
+                    steps,
+                    "searches for gangs to preempt for jobs of the namespace took many steps and found nothing; its share of the steps is reduced for some time"
+                );
+            }
+        }
+    }
+
     /// Gives namespaces a smaller share whose jobs cost too much for nothing: all of their share in this cycle, or some of it in each of
     /// the last few. What a gang that is found costs is not for nothing.
     fn reduce_shares(&mut self, pool: &Snapshot, cycle: &Cycle, now_ms: u64) {

@@ -8,18 +8,19 @@ use crds::{Nomination, NominationKind, Unmatched};
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGang, Preempting, Preemptions, Snapshot, Verdict, is_still_right,
-    preempt,
+    AdId, Config as EngineConfig, Cycle, Evictions, Gang, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting,
+    Preemptions, Snapshot, Verdict, is_still_right, preempt,
 };
 use pool::{
-    AssumedGang, NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, free_offers, nominated,
-    nominated_gang, preemption_input, reason_of,
+    AssumedGang, JobState, NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, free_offers, job_state,
+    nominated, nominated_gang, preemption_input, reason_of,
 };
 
 use super::reserve::{CycleReservations, ReservationsFound};
 use super::writes::NewNomination;
-use super::{NominationId, Nominations, id_of, victim_claims, words};
+use super::{HOPELESS_PAUSES, NominationId, Nominations, id_of, victim_claims, words};
 use crate::claims::Claims;
+use crate::cycle::backoff::Pause;
 use crate::status::Finding;
 
 /// What a cycle begins with.
@@ -28,7 +29,9 @@ pub(crate) struct CycleNominations {
     input: Option<PreemptionInput>,
     /// The uids of jobs that nothing is preempted for now.
     spared: BTreeSet<String>,
-    victims_max: usize,
+    /// The uids of jobs for which nothing could be preempted the last time, and why, for as long as others have their turn.
+    hopeless: BTreeMap<String, NotPreempted>,
+    evictions: Evictions,
     /// Whether gangs may be preempted at all: not while a nomination is being written, as its victims are not known here yet.
     may_preempt: bool,
     reserving: Option<CycleReservations>,
@@ -65,6 +68,8 @@ pub(crate) struct NominationsFound {
     /// The gangs of nominations that are free.
     gangs: Vec<Gang>,
     preemptions: Preemptions,
+    /// More jobs wait than gangs can be preempted for in one cycle.
+    are_many: bool,
     held: Vec<HeldGang>,
     pub(crate) reservations: ReservationsFound,
 }
@@ -114,10 +119,10 @@ impl CycleNominations {
         let is_own = |gang: &&HeldGang| nomination.victims.contains(&gang.name);
         let own: Vec<HeldGang> = input.ending.iter().filter(is_own).cloned().collect();
         let others: Vec<HeldGang> = input.ending.iter().filter(|gang| !is_own(gang)).cloned().collect();
-        let spared = BTreeSet::new();
+        let (spared, evictions) = (BTreeSet::new(), Evictions::up_to(own.len()));
         let victims = (0..own.len()).collect();
         let preempting =
-            Preempting { terms: &input.terms, held: &own, ending: &others, spared: &spared, victims_max: own.len() };
+            Preempting { terms: &input.terms, held: &own, ending: &others, spared: &spared, evictions: &evictions };
         is_still_right(pool, gang, &victims, &preempting, (settings, now))
     }
 
@@ -149,19 +154,22 @@ impl CycleNominations {
         let is_reserved = |root: &AdId| found.reservations.new.iter().any(|new| new.root == *root);
         let waiting = short.map(|unmatched| unmatched.root).filter(|root| !is_reserved(root));
         let waiting: BTreeSet<AdId> = waiting.collect();
-        let is_spared = |ad: &&AdId| pool.ad(**ad).is_some_and(|ad| self.spared.contains(&ad.uid));
-        let spared: BTreeSet<AdId> = waiting.iter().filter(is_spared).copied().collect();
+        let uids = || waiting.iter().filter_map(|ad| Some((*ad, pool.ad(*ad)?.uid.as_str())));
+        let mut spared: BTreeSet<AdId> =
+            uids().filter(|(_, uid)| self.spared.contains(*uid)).map(|(ad, _)| ad).collect();
+        found.are_many = waiting.len() - spared.len() > PREEMPTION_ROOTS_MAX;
+        let pauses =
+            |uid: &str| self.hopeless.get(uid).is_some_and(|why| found.are_many || *why == NotPreempted::CutShort);
+        spared.extend(uids().filter(|(_, uid)| pauses(uid)).map(|(ad, _)| ad));
         let preempting = Preempting {
             terms: &input.terms,
             held: &input.held,
             ending: &input.ending,
             spared: &spared,
-            victims_max: self.victims_max,
+            evictions: &self.evictions,
         };
         let quiet = EngineConfig { explains: false, ..settings.clone() };
-        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| {
-            engine.negotiate(view, settings, now).gangs.into_iter().next()
-        };
+        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
         found.preemptions = preempt((pool, &cycle.gangs), &waiting, &preempting, (&quiet, now), &mut search);
         found.held.clone_from(&input.held);
     }
@@ -171,6 +179,11 @@ impl NominationsFound {
     /// The gangs of nominations, which come before all others.
     pub(crate) fn take_gangs(&mut self) -> Vec<Gang> {
         std::mem::take(&mut self.gangs)
+    }
+
+    /// The steps that submitters have spent on preemption for nothing.
+    pub(crate) fn fruitless(&self) -> &[(Arc<str>, u64)] {
+        &self.preemptions.fruitless
     }
 }
 
@@ -187,8 +200,9 @@ impl Nominations {
         let terms = terms.filter(|terms| terms.preemption.is_some() || terms.reservation.is_some());
         let Some(terms) = terms else {
             let (stored, spared) = (Vec::new(), BTreeSet::new());
-            let (input, reserving) = (None, None);
-            return CycleNominations { stored, input, spared, victims_max: 0, may_preempt: false, reserving };
+            let (input, reserving, hopeless) = (None, None, BTreeMap::new());
+            let evictions = Evictions::default();
+            return CycleNominations { stored, input, spared, hopeless, evictions, may_preempt: false, reserving };
         };
         let stored = nominated(objects).map(|(key, held, nomination)| {
             let uid = held.object.uid().unwrap_or_default();
@@ -205,13 +219,20 @@ impl Nominations {
         let may_preempt = self.writing.lock().is_empty();
         self.judged.retain(|(uid, _), _| objects.jobs.by_uid(uid).is_some());
         self.pauses.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
-        let paused = self.pauses.iter().filter(|(_, pause)| pause.lasts(now_ms));
+        self.hopeless.retain(|uid, _| {
+            objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
+        });
+        self.take_back(now_ms);
+        self.unwritten.retain(|uid, _| objects.jobs.by_uid(uid).is_some() && !spared.contains(uid));
+        let paused = self.pauses.iter().chain(&self.unwritten).filter(|(_, pause)| pause.lasts(now_ms));
         spared.extend(paused.map(|(uid, _)| uid.clone()));
         let rules = terms.preemption.as_ref();
-        let victims_max = rules.map_or(0, |rules| self.budget.left(rules.evictions_per_hour, now_ms));
+        let evictions = rules.map(|rules| self.budget.left(rules.evictions_per_hour, now_ms)).unwrap_or_default();
+        let hopeless = self.hopeless.iter().filter(|(_, (pause, _))| pause.lasts(now_ms));
+        let hopeless = hopeless.map(|(uid, (_, why))| (uid.clone(), *why)).collect();
         let reserving = self.reserving(objects, (pool, assumed), &stored, claims);
         let input = preemption_input(objects, pool);
-        CycleNominations { stored, input, spared, victims_max, may_preempt, reserving }
+        CycleNominations { stored, input, spared, hopeless, evictions, may_preempt, reserving }
     }
 
     /// Takes in what a cycle has found: what is over is taken out, and what is decided is stored. What jobs are told of it replaces what was found
@@ -256,8 +277,10 @@ impl Nominations {
         self.end_reservations(&found.reservations, (pool, provenance), findings, objects, claims);
         let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
         let Some(rules) = rules else { return };
-        for (root, answer) in &found.preemptions {
+        let now_ms = claims.context.now_ms();
+        for (root, answer) in &found.preemptions.answers {
             let Some(uid) = pool.ad(*root).map(|ad| ad.uid.clone()) else { continue };
+            self.pause_hopeless(&uid, answer.as_ref().err(), found.are_many, now_ms);
             let Some(finding) = findings.get(&uid).cloned() else { continue };
             let told = match answer {
                 Ok(proposal) if !rules.is_dry_run => {
@@ -265,7 +288,9 @@ impl Nominations {
                     let victims = victims.map(|gang| gang.name.clone()).collect();
                     let told = words::waits_for(proposal.victims.len(), finding.counts.clone());
                     let (kind, mode) = (NominationKind::Preemption, reason_of(proposal.mode));
-                    let new = NewNomination { kind, mode, gang: &proposal.gang, victims };
+                    let account = pool.policy.as_ref().and_then(|policy| policy.account_of.get(root));
+                    let account = account.map_or("", |account| account);
+                    let new = NewNomination { kind, mode, gang: &proposal.gang, victims, account };
                     self.store(new, &told, (pool, provenance), objects, claims);
                     told
                 }
@@ -275,6 +300,80 @@ impl Nominations {
                 self.tell_dry(&uid, &told, objects, claims);
             }
             findings.insert(uid, Arc::new(told));
+        }
+        // Those that were not asked for in this cycle are told what was found the last time.
+        for (uid, (_, why)) in &self.hopeless {
+            let Some(finding) = findings.get(uid).filter(|finding| words::may_be_preempted_for(finding)) else {
+                continue;
+            };
+            let told = words::with_preemption(finding, &Err(*why));
+            findings.insert(uid.clone(), Arc::new(told));
+        }
+    }
+
+    /// Lets a job wait for which nothing can be preempted, so that others have their turn: for longer each time. `are_others`: there are
+    /// more of them than have one in a cycle.
+    fn pause_hopeless(&mut self, uid: &str, why: Option<&NotPreempted>, are_others: bool, now_ms: u64) {
+        match why {
+            Some(why @ NotPreempted::CutShort) => self.lengthen_hopeless(uid, *why, now_ms),
+            Some(why @ NotPreempted::Refused(_)) if are_others => {
+                self.lengthen_hopeless(uid, *why, now_ms);
+            }
+            _ => drop(self.hopeless.remove(uid)),
+        }
+    }
+
+    fn lengthen_hopeless(&mut self, uid: &str, why: NotPreempted, now_ms: u64) {
+        let (pause, known) = self.hopeless.entry(uid.to_owned()).or_insert_with(|| (Pause::default(), why));
+        *known = why;
+        pause.lengthen(HOPELESS_PAUSES, uid, now_ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::Refusal;
+
+    use super::*;
+    use crate::nominations::FailedWrite;
+
+    #[test]
+    fn a_hopeless_job_pauses_for_longer_each_time_while_others_wait_for_their_turn() {
+        let (mut nominations, hopeless) = (Nominations::default(), NotPreempted::Refused(Refusal::NoCandidate));
+        nominations.pause_hopeless("a", Some(&hopeless), false, 0);
+        assert!(nominations.hopeless.is_empty(), "nobody is kept from anything");
+        let mut ends = Vec::new();
+        for _ in 0..3 {
+            let now_ms = ends.last().copied().unwrap_or(0);
+            nominations.pause_hopeless("a", Some(&hopeless), true, now_ms);
+            ends.push(nominations.hopeless["a"].0.until_ms());
+        }
+        assert!(ends[0] >= 7_500 && ends[1] - ends[0] > ends[0] && ends[2] - ends[1] > ends[1] - ends[0], "{ends:?}");
+        nominations.pause_hopeless("a", None, true, ends[2]);
+        assert!(nominations.hopeless.is_empty(), "something is preempted for it");
+        nominations.pause_hopeless("b", Some(&NotPreempted::CutShort), false, 0);
+        assert!(nominations.hopeless["b"].0.lasts(7_000), "its search costs too much");
+    }
+
+    #[test]
+    fn a_write_that_fails_gives_its_evictions_back_and_is_not_tried_again_at_once() {
+        let mut nominations = Nominations::default();
+        assert_eq!(nominations.budget.left(60, 0).left, 6);
+        nominations.budget.spend("a", 4, 0);
+        let (uid, account) = ("u".to_owned(), "a".to_owned());
+        nominations.failed.lock().push(FailedWrite { uid, account, victims: 4 });
+        nominations.take_back(10);
+        let evictions = nominations.budget.left(60, 10);
+        assert_eq!((evictions.left, evictions.of_late.len()), (6, 0));
+        assert!(nominations.unwritten["u"].lasts(300) && !nominations.unwritten["u"].lasts(600));
+        let mut pause = nominations.unwritten["u"].until_ms() - 10;
+        for times in 1..4 {
+            let (uid, account, now_ms) = ("u".to_owned(), "a".to_owned(), times * 100_000);
+            nominations.failed.lock().push(FailedWrite { uid, account, victims: 0 });
+            nominations.take_back(now_ms);
+            let next = nominations.unwritten["u"].until_ms() - now_ms;
+            assert!(next > pause, "it is tried less often each time");
+            pause = next;
         }
     }
 }

@@ -16,6 +16,7 @@ use claiming::{NominatedSeats, NominationStep, Nominee, VictimClaim, nomination_
 use crds::ad::PolicyTerms;
 use crds::{Decision, Job, Nomination, NominationKind};
 use kube::ResourceExt;
+use matchmaker::NotPreempted;
 use parking_lot::Mutex;
 use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, job_state};
 
@@ -29,6 +30,9 @@ pub(crate) use self::words::preempted_reason;
 
 /// How long nothing is preempted for a job whose nomination has come to nothing.
 const PAUSES: Backoff = Backoff::new(60_000, 3_600_000);
+
+/// How long a job waits for which nothing can be preempted, if there are others: the first pause, and the longest.
+const HOPELESS_PAUSES: Backoff = Backoff::new(10_000, 300_000);
 
 /// The longest time for which nothing is held for an account, in milliseconds.
 const REST_MAX_MS: u64 = 604_800_000;
@@ -56,11 +60,27 @@ pub(crate) struct Nominations {
     pauses: BTreeMap<String, Pause>,
     /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed.
     rests: BTreeMap<String, Pause>,
+    /// Jobs for which nothing could be preempted when they were asked for, and why, by uid.
+    hopeless: BTreeMap<String, (Pause, NotPreempted)>,
+    /// Jobs whose nominations could not be written, by uid.
+    unwritten: BTreeMap<String, Pause>,
     budget: EvictionBudget,
+    /// Nominations that could not be written, and that is not taken in yet.
+    failed: Arc<Mutex<Vec<FailedWrite>>>,
     /// The uids of jobs whose nominations are being written.
     writing: Arc<Mutex<BTreeSet<String>>>,
     /// What the last dry run has said of each job: the mode and the number of victims.
     dry: BTreeMap<String, String>,
+}
+
+/// A nomination that could not be written.
+#[derive(Debug)]
+struct FailedWrite {
+    /// Of the job.
+    uid: String,
+    account: String,
+    /// How many gangs are not preempted after all; 0 if that is not known.
+    victims: usize,
 }
 
 /// When a nomination was first seen, and what of it is needed when it is gone.
@@ -136,6 +156,14 @@ impl Nominations {
         preempted
     }
 
+    /// Takes in which writes have failed: their jobs pause, and others may have what was to be preempted for them.
+    fn take_back(&mut self, now_ms: u64) {
+        for FailedWrite { uid, account, victims } in std::mem::take(&mut *self.failed.lock()) {
+            self.budget.give_back(&account, victims);
+            self.unwritten.entry(uid.clone()).or_default().lengthen(Backoff::REQUESTS, &uid, now_ms);
+        }
+    }
+
     /// How many nominations should have been taken out a while ago.
     fn overdue(&self, objects: &Objects, now_ms: u64) -> usize {
         let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
@@ -201,7 +229,9 @@ impl Nominations {
         let terms = &objects.pool_policy.as_ref()?.terms;
         let ends =
             self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
-        let pauses = self.pauses.values().chain(self.rests.values()).map(Pause::until_ms);
+        let hopeless = self.hopeless.values().map(|(pause, _)| pause);
+        let pauses = self.pauses.values().chain(self.rests.values()).chain(self.unwritten.values()).chain(hopeless);
+        let pauses = pauses.map(Pause::until_ms);
         ends.chain(pauses).filter(|at_ms| *at_ms > now_ms).min()
     }
 }

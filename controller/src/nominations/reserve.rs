@@ -63,7 +63,8 @@ impl Nominations {
             let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
             let waits = held.object.waited(now) >= rules.after_seconds
                 && job_state(held, objects) == JobState::Waits
-                && !stored.iter().any(|stored| stored.uid == ad.uid);
+                && !stored.iter().any(|stored| stored.uid == ad.uid)
+                && !self.unwritten.get(&ad.uid).is_some_and(|pause| pause.lasts(now_ms));
             (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
         };
         // Not while a nomination is being written: it is not known here yet.
@@ -103,7 +104,8 @@ impl Nominations {
             let since = Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
             let taken = pool.after(std::slice::from_ref(gang));
             let told = words::waits_for_reserved(since, free_offers(&taken, gang), finding.counts.clone());
-            let new = NewNomination { kind: NominationKind::Reservation, mode: None, gang, victims: Vec::new() };
+            let (kind, victims) = (NominationKind::Reservation, Vec::new());
+            let new = NewNomination { kind, mode: None, gang, victims, account: "" };
             self.store(new, &told, (pool, provenance), objects, claims);
             findings.insert(uid, Arc::new(told));
         }

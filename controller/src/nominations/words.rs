@@ -71,6 +71,12 @@ pub(super) fn held_for_others(finding: &Finding, reservations: usize) -> Finding
     Finding { reason: reasons::HELD_FOR_OTHERS, why, ..finding.clone() }
 }
 
+/// Whether gangs may be preempted for a job of which this was found.
+pub(super) fn may_be_preempted_for(finding: &Finding) -> bool {
+    let is_short = [reasons::WAITING_FOR_CAPACITY, reasons::QUOTA_EXCEEDED].contains(&finding.reason);
+    is_short && finding.counts.preemption.is_none()
+}
+
 /// What preemption would do, or why nothing is done, beside what was found.
 pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPreempted>) -> Finding {
     let mut finding = finding.clone();
@@ -107,7 +113,10 @@ fn refusal(why: NotPreempted) -> (&'static str, &'static str) {
         }
         NotPreempted::Ending => ("Ending", "gangs that are ending make room for it"),
         NotPreempted::BudgetSpent => {
-            ("BudgetSpent", "evictionsPerHour of the PoolPolicy permits no more preemptions now")
+            ("BudgetSpent", "evictionsPerHour of the PoolPolicy permits no more preemptions for its account now")
+        }
+        NotPreempted::CutShort => {
+            ("CutShort", "the search for gangs to preempt exceeds the share of its namespace; it is tried again later")
         }
     }
 }

@@ -11,7 +11,7 @@ use matchmaker::{Gang, Snapshot};
 use pool::{Cached, ObjectKey, Objects, Provenance, record};
 use serde_json::{Value, json};
 
-use super::{Nominations, PAUSES, id_of};
+use super::{FailedWrite, Nominations, PAUSES, id_of};
 use crate::claims::Claims;
 use crate::status::{Finding, job_nominated};
 use crate::write::answer::Answer;
@@ -25,6 +25,8 @@ pub(super) struct NewNomination<'n> {
     pub(super) gang: &'n Gang,
     /// The uids of their Matches.
     pub(super) victims: Vec<String>,
+    /// The account of the job.
+    pub(super) account: &'n str,
 }
 
 impl Nominations {
@@ -37,7 +39,7 @@ impl Nominations {
         objects: &Objects,
         claims: &Arc<Claims>,
     ) {
-        let NewNomination { kind, mode, gang, victims } = new;
+        let NewNomination { kind, mode, gang, victims, account } = new;
         let Some(found) = record(objects, pool, gang, &claims.engine, provenance, None) else { return };
         let Some(root) = found.spec.members.first() else { return };
         let (key, uid) = (ObjectKey::new(&root.namespace, &root.name), root.uid.clone());
@@ -48,13 +50,22 @@ impl Nominations {
         let time = jiff::Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
         let nomination = Nomination { kind, time: Time(time), mode, gang: gang.collect(), victims };
         self.judged.insert(id_of(&uid, &nomination), true);
-        self.budget.spend(nomination.victims.len());
+        if !nomination.victims.is_empty() {
+            self.budget.spend(account, nomination.victims.len(), claims.context.now_ms());
+        }
         self.writing.lock().insert(uid.clone());
         let patch = stored(held, &nomination, told, claims);
         let (claims, writing, note) = (claims.clone(), self.writing.clone(), told.why.clone());
+        let (failed, account) = (self.failed.clone(), account.to_owned());
         tokio::spawn(async move {
             let answer = claims.context.patch_status::<Job>(&key, &patch).await;
             drop(telling);
+            let victims = match &answer {
+                Answer::Done(_) => None,
+                Answer::Unknown(_) => Some(0),
+                Answer::Denied(_) | Answer::Missing | Answer::Exists => Some(nomination.victims.len()),
+            };
+            failed.lock().extend(victims.map(|victims| FailedWrite { uid: uid.clone(), account, victims }));
             writing.lock().remove(&uid);
             match answer {
                 Answer::Done(job) => {

@@ -6,8 +6,8 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config, Cycle, FindGang, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt, reserve,
-    summary,
+    AdId, Config, Cycle, Evictions, FindGang, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt,
+    reserve, summary,
 };
 use pool::{
     CycleInputs, ObjectKey, Objects, PreemptionInput, ReservationInput, nominated, nomination_of, preemption_input,
@@ -21,6 +21,8 @@ pub(crate) struct Preempts {
     pub(crate) waiting: BTreeSet<AdId>,
     /// Those of them that a gang is held for.
     pub(crate) spared: BTreeSet<AdId>,
+    /// There is no limit.
+    evictions: Evictions,
     /// It is only told what would be preempted.
     pub(crate) is_dry_run: bool,
 }
@@ -38,13 +40,13 @@ impl Preempts {
             nominated(objects).any(|(_, held, _)| held.object.metadata.uid.as_deref() == Some(uid))
         };
         let spared = waiting.iter().filter(has_nomination).copied().collect();
-        Some(Preempts { input, waiting, spared, is_dry_run: rules.is_dry_run })
+        Some(Preempts { input, waiting, spared, evictions: Evictions::up_to(usize::MAX), is_dry_run: rules.is_dry_run })
     }
 
     /// The same as the engine takes it; nothing is known of what was preempted of late.
     pub(crate) fn preempting(&self) -> Preempting<'_> {
-        let Preempts { input: PreemptionInput { terms, held, ending }, spared, .. } = self;
-        Preempting { terms, held, ending, spared, victims_max: usize::MAX }
+        let Preempts { input: PreemptionInput { terms, held, ending }, spared, evictions, .. } = self;
+        Preempting { terms, held, ending, spared, evictions }
     }
 }
 
@@ -100,6 +102,7 @@ pub(crate) fn cycle(
     let Some(mut preempts) = Preempts::of(objects, pool, &cycle) else { return (cycle, sentences) };
     preempts.waiting.retain(|root| !reserved.iter().any(|reservation| reservation.root == *root));
     let preempting = preempts.preempting();
+    let mut find = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
     let found = preempt((pool, &cycle.gangs), &preempts.waiting, &preempting, (&quiet, now), &mut find);
     let sentence = |proposal: &Proposal| {
         let victims = proposal.victims.iter().filter_map(|place| preempting.held.get(*place)?.gang.root());
@@ -113,6 +116,6 @@ pub(crate) fn cycle(
             victims.join(", ")
         )
     };
-    sentences.extend(found.iter().filter_map(|(_, answer)| answer.as_ref().ok()).map(sentence));
+    sentences.extend(found.answers.iter().filter_map(|(_, answer)| answer.as_ref().ok()).map(sentence));
     (cycle, sentences)
 }

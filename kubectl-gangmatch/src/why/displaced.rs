@@ -25,8 +25,7 @@ pub(crate) fn preemption_answer(case: &mut Case<'_>, root: AdId, key: &ObjectKey
         return None;
     }
     let finder = &mut case.finder;
-    let mut find =
-        |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, finder).gangs.into_iter().next();
+    let mut find = |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, finder);
     let answer = displacing.ask(root, &mut find);
     let is_dry = preempts.is_dry_run;
     let said = |proposal: &Proposal| {

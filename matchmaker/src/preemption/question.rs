@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::{Amount, Candidate, ClaimedGang, GangMember, Mode, Preemption, Preemptor, Quotas, Refusal};
+use policy::{Amount, Candidate, ChoiceCost, ClaimedGang, Mode, Preemption, Preemptor, Quotas, Refusal};
 
 use crate::charges::{Policy, Prices};
 use crate::gang::{Gang, Member};
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
+use crate::score::FixedPoint;
 use crate::verify::partner_ranks;
 
-use super::terms::PreemptionPair;
-use super::{FindGang, HeldGang, NotPreempted, Preempting, Proposal, claimed};
+use super::claimed::{ClaimedGangs, members};
+use super::steps::RootSteps;
+use super::terms::{PreemptionPair, affordable};
+use super::{FindGangs, NotPreempted, Preempting, Proposal};
 
 /// The most gangs that are tried for one root.
 const CANDIDATES_MAX: usize = 16;
@@ -35,52 +38,71 @@ pub(super) struct PreemptionQuestion<'q> {
 /// By offer and resource, what is free.
 type Free = BTreeMap<String, BTreeMap<String, Amount>>;
 
+/// The victims for one gang: their places, the last of the modes that were needed, and what that is compared by.
+type VictimsFound = (Vec<usize>, Mode, ChoiceCost);
+
 impl PreemptionQuestion<'_> {
     /// The best gang of the root for which victims are found.
-    pub(super) fn ask(&self, search: &mut FindGang<'_>) -> Result<Proposal, NotPreempted> {
-        let (preemptor, mut gangs) = (self.preemptor(), self.gangs());
-        let list: Vec<ClaimedGang> = gangs.values().cloned().collect();
-        let places: Vec<usize> = gangs.keys().copied().collect();
-        let possible = self.preemption(&Free::new(), &list).possible(&preemptor);
-        let possible: BTreeSet<usize> = possible.into_iter().filter_map(|index| places.get(index)).copied().collect();
-        gangs.retain(|place, _| possible.contains(place));
+    pub(super) fn ask(
+        &self,
+        claimed: &mut ClaimedGangs<'_>,
+        steps: &mut RootSteps,
+        search: &mut FindGangs<'_>,
+    ) -> Result<Proposal, NotPreempted> {
+        let possible = self.possible(claimed);
         let freed = possible.iter().filter_map(|place| self.preempting.held.get(*place));
         let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
         let mut view = self.pool.freed(freed);
         let mut root = self.root.clone();
-        let (mut found, mut answer) = (Vec::<Gang>::new(), Err(Refusal::NoCandidate));
-        while found.len() < CANDIDATES_MAX && !self.config.stop.is_set() {
+        let (mut best, mut refusal) = (None::<(FixedPoint, Gang, VictimsFound)>, None);
+        for _ in 0..CANDIDATES_MAX {
+            if self.config.stop.is_set() || steps.left() == 0 {
+                steps.cut();
+                break;
+            }
             view.roots = vec![root.clone()];
-            let Some(gang) = search(&view, self.config, self.now) else { break };
-            if answer.is_ok() && found.last().is_some_and(|last| last.score.own > gang.score.own) {
+            let config = Config { cycle_steps_max: steps.left(), ..self.config.clone() };
+            let cycle = search(&view, &config, self.now);
+            steps.pay(cycle.spent);
+            if !cycle.gave_up.is_empty() {
+                steps.cut();
+            }
+            let Some(gang) = cycle.gangs.into_iter().next() else { break };
+            if best.as_ref().is_some_and(|(own, ..)| *own > gang.score.own) {
                 break;
             }
             let contested = gang.members.iter().find(|member| self.is_contested(member)).map(|member| member.ad);
-            found.push(gang);
-            answer = self.choose(&preemptor, &gangs, &found);
+            match self.victims(claimed, &possible, &gang, steps) {
+                Err(why) => refusal = refusal.or(Some(why)),
+                Ok(found) => {
+                    let is_better = |(own, _, (.., cost)): &(FixedPoint, Gang, VictimsFound)| {
+                        gang.score.own > *own || found.2 < *cost
+                    };
+                    if best.as_ref().is_none_or(is_better) {
+                        best = Some((gang.score.own, gang, found));
+                    }
+                }
+            }
             // Without one, nothing has to end for it but what ends anyway.
             let Some(contested) = contested.and_then(|ad| self.pool.ad(ad)) else { break };
             root.exclusions.insert(contested.key.clone());
         }
-        let (index, victims, mode) = answer.map_err(NotPreempted::Refused)?;
-        let gang = found.into_iter().nth(index).ok_or(NotPreempted::Refused(Refusal::NoCandidate))?;
-        match mode {
-            Mode::None => Err(NotPreempted::Ending),
-            _ => Ok(Proposal { root: self.root.ad, gang, victims, mode }),
+        match best {
+            None if steps.is_cut() => Err(NotPreempted::CutShort),
+            None => Err(refusal.unwrap_or(NotPreempted::Refused(Refusal::NoCandidate))),
+            Some((_, _, (_, Mode::None, _))) => Err(NotPreempted::Ending),
+            Some((_, gang, (victims, mode, _))) => Ok(Proposal { root: self.root.ad, gang, victims, mode }),
         }
     }
 
     /// Whether victims are found for this gang.
-    pub(super) fn is_answered_by(&self, gang: &Gang) -> bool {
-        self.choose(&self.preemptor(), &self.gangs(), std::slice::from_ref(gang)).is_ok()
+    pub(super) fn is_answered_by(&self, claimed: &mut ClaimedGangs<'_>, gang: &Gang) -> bool {
+        let possible = self.possible(claimed);
+        self.victims(claimed, &possible, gang, &mut RootSteps::any()).is_ok()
     }
 
-    fn preemptor(&self) -> Preemptor {
-        Preemptor { account: self.account.to_string(), priority: i64::from(self.root.priority) }
-    }
-
-    /// The claimed gangs by their places, with what the administrator says of each and the root.
-    fn gangs(&self) -> BTreeMap<usize, ClaimedGang> {
+    /// The gangs that may be preempted for the root in some mode, with what the administrator says of each and the root.
+    fn possible(&self, claimed: &mut ClaimedGangs<'_>) -> BTreeSet<usize> {
         let pair = PreemptionPair {
             pool: self.pool,
             policy: self.policy,
@@ -89,13 +111,17 @@ impl PreemptionQuestion<'_> {
             config: self.config,
             now: self.now,
         };
-        let mut gangs = claimed(self.pool, self.preempting, self.ended);
-        for (place, gang) in &mut gangs {
-            let held = self.preempting.held.get(*place);
+        for (place, (gang, held)) in claimed.list.iter_mut().zip(self.preempting.held).enumerate() {
+            let is_asked = !self.ended.contains(&place) && !self.config.stop.is_set();
             (gang.requirements, gang.rank) =
-                held.map_or((false, 0), |held| self.preempting.terms.evaluate(&pair, held));
+                if is_asked { self.preempting.terms.evaluate(&pair, held) } else { (false, 0) };
         }
-        gangs
+        let possible = self.preemption(&Free::new(), &claimed.list).possible(&self.preemptor());
+        possible.into_iter().filter(|place| !self.ended.contains(place)).collect()
+    }
+
+    fn preemptor(&self) -> Preemptor {
+        Preemptor { account: self.account.to_string(), priority: i64::from(self.root.priority) }
     }
 
     /// Whether an offer has less free than a gang takes of it.
@@ -104,28 +130,30 @@ impl PreemptionQuestion<'_> {
         offer.is_some_and(|offer| self.pool.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_err())
     }
 
-    /// The choice among these gangs: its index, the places of the victims, and the mode.
-    fn choose(
+    /// The victims for one gang, of those that are possible.
+    fn victims(
         &self,
-        preemptor: &Preemptor,
-        gangs: &BTreeMap<usize, ClaimedGang>,
-        found: &[Gang],
-    ) -> Result<(usize, Vec<usize>, Mode), Refusal> {
-        let wanted: BTreeSet<AdId> = found.iter().flat_map(|gang| &gang.members).map(|member| member.ad).collect();
-        let touches = |place: &usize| {
-            let held = self.preempting.held.get(*place);
-            held.is_some_and(|held| held.gang.members.iter().any(|member| wanted.contains(&member.ad)))
+        claimed: &mut ClaimedGangs<'_>,
+        possible: &BTreeSet<usize>,
+        gang: &Gang,
+        steps: &mut RootSteps,
+    ) -> Result<VictimsFound, NotPreempted> {
+        let wanted: BTreeSet<AdId> = gang.members.iter().map(|member| member.ad).collect();
+        let places: Vec<usize> = claimed.at(&wanted).intersection(possible).copied().collect();
+        let amounts = |place: &usize| {
+            let members = claimed.list.get(*place).map_or(&[][..], |gang| &gang.members);
+            members.iter().map(|member| 1 + member.amounts.len()).sum::<usize>()
         };
-        let (places, list): (Vec<usize>, Vec<ClaimedGang>) = gangs
-            .iter()
-            .filter(|(place, _)| touches(place))
-            .map(|(place, gang)| (*place, self.with_ranks(*place, gang)))
-            .unzip();
+        if !steps.look_at(places.iter().map(amounts).sum()) {
+            return Err(NotPreempted::CutShort);
+        }
+        let ranked = |place: &usize| claimed.ranked(*place, self.pool, self.config, self.now);
+        let list: Vec<ClaimedGang> = places.iter().filter_map(ranked).collect();
         let free: Free = wanted.iter().filter_map(|offer| self.free(*offer)).collect();
-        let candidates: Vec<Candidate> = found.iter().map(|gang| self.candidate(gang)).collect();
-        let choice = self.preemption(&free, &list).choose(preemptor, &candidates)?;
-        let victims = choice.victims.iter().filter_map(|index| places.get(*index)).copied().collect();
-        Ok((choice.candidate, victims, choice.mode))
+        let candidate = self.candidate(gang, claimed, steps);
+        let found = self.preemption(&free, &list).victims(&self.preemptor(), &candidate);
+        let (victims, mode, cost) = found.map_err(NotPreempted::Refused)?;
+        Ok((victims.iter().filter_map(|index| places.get(*index)).copied().collect(), mode, cost))
     }
 
     fn preemption<'p>(&'p self, free: &'p Free, gangs: &'p [ClaimedGang]) -> Preemption<'p> {
@@ -140,18 +168,7 @@ impl PreemptionQuestion<'_> {
         Some((ad.key.to_string(), offer.capacity.iter().map(left).collect()))
     }
 
-    /// A gang with the ranks that its offers give to its job.
-    fn with_ranks(&self, place: usize, gang: &ClaimedGang) -> ClaimedGang {
-        let held = self.preempting.held.get(place);
-        let ranks = held.and_then(|held| partner_ranks(self.pool, &held.gang, self.config, self.now));
-        let mut gang = gang.clone();
-        for (member, rank) in gang.members.iter_mut().zip(ranks.unwrap_or_default().into_iter().skip(1)) {
-            member.rank = rank.bits();
-        }
-        gang
-    }
-
-    fn candidate(&self, gang: &Gang) -> Candidate {
+    fn candidate(&self, gang: &Gang, claimed: &mut ClaimedGangs<'_>, steps: &mut RootSteps) -> Candidate {
         let mut seats = self.policy.seats.clone();
         let mut prices = Prices::of(self.config, self.now);
         let charge = self.policy.charge_of((self.pool, gang), self.account, &mut seats, &mut prices);
@@ -167,34 +184,13 @@ impl PreemptionQuestion<'_> {
                 }
             }
         }
-        let ranks = partner_ranks(self.pool, gang, self.config, self.now).unwrap_or_default();
+        let affordable = affordable(self.config);
+        let ranks = partner_ranks(self.pool, gang, &affordable, self.now, &mut claimed.owners);
+        let (ranks, cost) = ranks.unwrap_or_default();
+        steps.pay(cost);
         for (member, rank) in members.iter_mut().zip(ranks.into_iter().skip(1)) {
             member.rank = rank.bits();
         }
         Candidate { own: gang.score.own.bits(), takes: charge.takes, members }
     }
-}
-
-/// A gang as the rules see it: nothing is known of its ranks, nor what the administrator says of it.
-pub(super) fn claimed_gang(pool: &Snapshot, held: &HeldGang) -> ClaimedGang {
-    ClaimedGang {
-        name: held.name.clone(),
-        account: held.account.to_string(),
-        priority: held.priority,
-        since: held.since,
-        preemptions: held.preemptions,
-        takes: held.takes.clone(),
-        rank: 0,
-        requirements: false,
-        members: members(pool, &held.gang),
-    }
-}
-
-fn members(pool: &Snapshot, gang: &Gang) -> Vec<GangMember> {
-    let member = |member: &Member| GangMember {
-        offer: pool.ad(member.ad).map(|ad| ad.key.to_string()).unwrap_or_default(),
-        amounts: member.ask.allocation.iter().map(|(name, amount)| (name.clone(), Amount::from(*amount))).collect(),
-        rank: 0,
-    };
-    gang.members.iter().skip(1).map(member).collect()
 }

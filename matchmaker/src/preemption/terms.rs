@@ -15,6 +15,11 @@ use super::HeldGang;
 const FUEL: u64 = 20_000;
 const MEMORY: usize = 256 * 1024;
 
+/// The same settings for expressions that decide about preemption.
+pub(super) fn affordable(config: &Config) -> Config {
+    Config { limits: Limits { fuel: FUEL, memory: MEMORY, ..config.limits }, ..config.clone() }
+}
+
 /// The administrator's terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PreemptionTerms {
@@ -52,14 +57,16 @@ impl PreemptionPair<'_> {
         }
         let mut env = Env::new();
         let frame = env.frame(&self.pool.blank, None);
+        // Nothing is known of a job whose ad is not accepted any more: what is read of it is undefined.
         for (label, ad) in [("preemptor", Some(self.preemptor.0)), ("victim", victim.gang.root())] {
-            let view = env.frame(&self.pool.ad(ad?)?.ports.body, None);
+            let ad = ad.and_then(|ad| self.pool.ad(ad));
+            let view = env.frame(ad.map_or(&self.pool.blank, |ad| &ad.ports.body), None);
             env.bind(frame, &Name::new(label), view);
         }
         for (name, value) in self.names(victim) {
             env.define(frame, Name::new(name), value);
         }
-        let limits = Limits { fuel: FUEL, memory: MEMORY, ..self.config.limits };
+        let limits = affordable(self.config).limits;
         let context = Context { now: self.now, seed: self.config.seed, limits, ..Context::default() };
         eval(expr, &env, frame, &context).ok()
     }

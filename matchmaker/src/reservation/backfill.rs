@@ -7,14 +7,11 @@ use std::sync::Arc;
 use policy::Amount;
 
 use crate::charges::{Policy, Prices};
-use crate::finder::Cycle;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
+use crate::preemption::FindGangs;
 
 use super::unshared;
-
-/// Finds the gangs of all roots of a snapshot, in their order.
-pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
 
 /// A reservation that stands, and counts as taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
