@@ -203,8 +203,8 @@ pub struct UnmatchedPreemption {
     /// How many gangs would be preempted. Example: 2
     #[serde(default)]
     pub victims: i64,
-    /// Why none would be, as one word: NotEnoughVictims, TooManyVictims, QuotaExceeded, BudgetSpent or Ending. Example:
-    /// NotEnoughVictims
+    /// Why none would be, as one word: NotEnoughVictims, TooManyVictims, QuotaExceeded, BudgetSpent, CutShort or Ending.
+    /// Example: NotEnoughVictims
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub refused: Option<String>,

@@ -171,7 +171,8 @@ pub struct PreemptionPolicy {
     #[schemars(range(min = 1, max = 16))]
     pub max_victims: i32,
 
-    /// How many gangs may be preempted in an hour in the whole pool, 1 to 36000. Example: 60
+    /// How many gangs may be preempted in an hour in the whole pool, 1 to 36000. Jobs of one account have no more of them than they leave to
+    /// others. Example: 60
     #[schemars(range(min = 1, max = 36_000))]
     pub evictions_per_hour: i32,
 
