@@ -13,7 +13,7 @@ fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
     stage.cluster.kubectl_text(&["apply", "-f", "-"], Some(&object.to_string())).unwrap();
 }
 
-fn policy(stage: &Stage, mode: &str, reasons: &Value) {
+pub(crate) fn policy(stage: &Stage, mode: &str, reasons: &Value) {
     apply(
         stage,
         "PoolPolicy",
@@ -111,8 +111,11 @@ fn what_is_guaranteed_is_taken_back_and_goes_to_nobody_else() {
     cfd.until("another gang", || (claimed(&cfd).len() == 3).then_some(()));
 }
 
+/// True of every status of a Match that is not released.
+pub(crate) const NOT_RELEASED: &str = "object.?status.decision.orValue('') != 'Released'";
+
 /// Forbids a write, so that the controller stands before it.
-fn forbid(stage: &Stage, resources: &[&str], expression: &str) {
+pub(crate) fn forbid(stage: &Stage, resources: &[&str], expression: &str) {
     let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": "stand-still"}, "spec": {"failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [{"apiGroups": ["gangmatch.dev"], "apiVersions": ["*"],
@@ -125,7 +128,7 @@ fn forbid(stage: &Stage, resources: &[&str], expression: &str) {
     }
 }
 
-fn permit(stage: &Stage) {
+pub(crate) fn permit(stage: &Stage) {
     for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {
         stage.cluster.kubectl_text(&["delete", kind, "stand-still"], None).unwrap();
     }
@@ -140,11 +143,10 @@ fn a_controller_that_is_killed_after_any_write_is_followed_by_one_that_goes_on()
     let kubeconfig = product::controller_kubeconfig(stage.cluster).unwrap();
     let start = || product::start_controller(stage.cluster, &kubeconfig, &[]).unwrap();
     // Every write of the controller that could come next is refused: what it has come to is what the write before has left.
-    let released = "object.?status.decision.orValue('') != 'Released'";
     let freed = "size(object.?status.claims.orValue({})) >= size(oldObject.?status.claims.orValue({}))";
     let claim = "object.spec.members[0].name == ''";
     let stands: [(&str, &[&str], &str); 3] = [
-        ("N1", &["matches/status"], released),
+        ("N1", &["matches/status"], NOT_RELEASED),
         ("N2", &["licenses/status", "machines/status"], freed),
         ("N3", &["matches"], claim),
     ];
@@ -179,7 +181,7 @@ fn a_controller_that_is_killed_after_any_write_is_followed_by_one_that_goes_on()
     }
 
     // N5: what is held for a job that does not wait any more is free again.
-    forbid(stage, &["matches/status"], released);
+    forbid(stage, &["matches/status"], NOT_RELEASED);
     let controller = start();
     chips.apply(&job("gone"));
     chips.until("the nomination", || nominated(&chips, "gone").then_some(()));
