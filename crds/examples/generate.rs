@@ -1,24 +1,11 @@
-//! Turns the types into the committed manifests: writes them into the repository, or with `--check` says which differ.
+//! Prints what is generated of the types as JSON, for `cargo xtask generate`: the manifests with their paths, and the definitions of all kinds.
 
-use std::{error::Error, fs, path::Path};
+use std::io::{Write as _, stdout};
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("the crate has no parent folder")?;
-    let check = std::env::args().any(|argument| argument == "--check");
-    let mut stale = Vec::new();
-    for file in crds::generated() {
-        let path = root.join(&file.path);
-        if fs::read_to_string(&path).is_ok_and(|text| text == file.text) {
-            continue;
-        }
-        if check {
-            stale.push(file.path);
-        } else {
-            if let Some(folder) = path.parent() {
-                fs::create_dir_all(folder)?;
-            }
-            fs::write(&path, &file.text)?;
-        }
-    }
-    if stale.is_empty() { Ok(()) } else { Err(format!("out of date: {}", stale.join(", ")).into()) }
+use serde_json::json;
+
+fn main() -> std::io::Result<()> {
+    let file = |file: crds::Generated| json!({"path": file.path, "text": file.text});
+    let files: Vec<_> = crds::generated().into_iter().map(file).collect();
+    stdout().write_all(json!({"files": files, "definitions": crds::definitions()}).to_string().as_bytes())
 }

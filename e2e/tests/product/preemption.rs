@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testbed::control_plane::processes::Signal;
 use testbed::product;
 
-use crate::stage::{Namespace, Stage, condition, license, machine, text};
+use crate::stage::{Namespace, Stage, condition, license, machine, name, text};
 
 /// An object that is not in a namespace.
 fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
@@ -85,8 +85,7 @@ fn what_is_guaranteed_is_taken_back_and_goes_to_nobody_else() {
     policy(stage, "On", &json!(["Reclaim"]));
     chips.wait("gmj/want", "Claimed");
     let out = cfd.until("one gang to be out", || Some(preempted(&cfd)).filter(|all| all.len() == 1)).remove(0);
-    let (status, reason, message) = condition(&out, "Preempted");
-    assert_eq!((status.as_str(), reason.as_str()), ("True", "PreemptedByReclaim"));
+    let message = cfd.shows(&format!("gmj/{}", name(&out)), "Preempted", "PreemptedByReclaim");
     assert_eq!(message, "by reclaim: another account takes back what is guaranteed to it");
     assert_eq!(condition(&out, "Claimed").1, "Preempted");
     assert!(!out.to_string().contains("chips"), "a tenant learns nothing of the other one: {out}");
