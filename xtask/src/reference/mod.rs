@@ -9,22 +9,21 @@ mod tests;
 use std::fs;
 
 use anyhow::{Context, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::repository;
-
-use crate::generate::Generated;
 
 const HEADER: &str = "<!-- Written by `cargo xtask generate`; do not edit. -->\n";
 
-/// All generated pages of the reference, with these definitions of the kinds.
+/// All generated pages of the reference.
 ///
 /// # Errors
 /// When a source file cannot be read, or is not written as expected.
-pub(crate) fn pages(definitions: &[Value]) -> Result<Vec<Generated>> {
+pub(crate) fn pages() -> Result<Vec<crds::Generated>> {
     let conditions = fs::read_to_string(repository::root().join(reasons::SOURCE)).context(reasons::SOURCE)?;
+    let definitions: Vec<Value> = crds::definitions().iter().map(|definition| json!(definition)).collect();
     Ok(vec![
-        Generated { path: "docs/reference/api.md".to_owned(), text: api::page(definitions)? },
-        Generated { path: "docs/reference/reasons.md".to_owned(), text: reasons::page(&conditions)? },
+        crds::Generated { path: "docs/reference/api.md".to_owned(), text: api::page(&definitions)? },
+        crds::Generated { path: "docs/reference/reasons.md".to_owned(), text: reasons::page(&conditions)? },
     ])
 }
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testbed::repository;
 
 use super::{api, reasons};
-use crate::generate::Kinds;
 
 fn read(path: &str) -> String {
     fs::read_to_string(repository::root().join(path)).unwrap()
@@ -31,7 +30,7 @@ fn constants_are_read_with_their_comments_and_groups() {
 
 #[test]
 fn every_field_of_every_kind_is_on_the_page() {
-    let definitions = Kinds::read().unwrap().definitions;
+    let definitions: Vec<Value> = crds::definitions().iter().map(|definition| json!(definition)).collect();
     let page = api::page(&definitions).unwrap();
     for field in [
         "| `spec.ports[].constraint` |",

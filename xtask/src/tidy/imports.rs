@@ -50,7 +50,7 @@ const IMPORTS: [(&str, &[&str]); 27] = [
     ("auditor", &["crds", "gangindex", "matchmaker", "pool"]),
     ("stress", &["auditor", "crds", "sampling", "testbed"]),
     ("conformance", &["baselines", "classad", "gridcam", "matchmaker", "policy", "rntree", "summary"]),
-    ("xtask", &["chart", "metrics-table", "rntree", "sampling", "testbed"]),
+    ("xtask", &["chart", "crds", "metrics-table", "rntree", "sampling", "testbed"]),
 ];
 
 /// What stands in for something real, and is for tests only.
