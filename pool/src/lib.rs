@@ -74,7 +74,7 @@ pub use objects::{Objects, Preemptor};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained};
 pub use offer_ref::OfferRef;
 pub use preemption::{PreemptionInput, mode_of, preemption_input, reason_of};
-pub use readiness::{alive, matched_reason, not_ready, why_not_others};
+pub use readiness::{alive, matched_reason, not_ready, overcommitted, ready, why_not_others};
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};
 pub use requester_attributes::requester_attributes;
