@@ -41,6 +41,12 @@ pub(crate) enum Experiment {
         /// `requirements` of the PoolPolicy.
         #[arg(long, default_value = "true")]
         requirements: String,
+        /// An account had everything before: 0, 1 or 2.
+        #[arg(long)]
+        monopoly: Option<usize>,
+        /// Accounts may be left below the account of the job.
+        #[arg(long)]
+        below: bool,
     },
     /// How often three gangs preempt each other whose machines always prefer another one.
     Circle,
@@ -65,8 +71,10 @@ impl Experiment {
     pub(crate) fn run(&self, out: &mut impl Write) -> Result<()> {
         match self {
             Experiment::Shares { seeds, half_lives, sizes } => shares(out, *seeds, *half_lives, sizes),
-            Experiment::Preemption { seeds, half_lives, requirements } => {
-                preemption(out, *seeds, *half_lives, requirements)
+            Experiment::Preemption { seeds, half_lives, requirements, monopoly, below } => {
+                let rules = Rules { leaves_above: !below, requirements: requirements.clone(), ..Rules::of(&[Mode::Share]) };
+                let past = monopoly.map_or(Past::Fresh, Past::Monopoly);
+                preemption(out, *seeds, &Setting { past, rules: Some(rules), ..hours(*half_lives) })
             }
             Experiment::Circle => circle(out),
             Experiment::Preemptions { only: Some(seed), planted, .. } => one_history(out, *seed, *planted),
@@ -101,13 +109,16 @@ fn shares(out: &mut impl Write, seeds: u64, half_lives: i64, sizes: &[usize]) ->
     Ok(())
 }
 
-fn preemption(out: &mut impl Write, seeds: u64, half_lives: i64, requirements: &str) -> Result<()> {
+/// A full pool with runs of an hour.
+fn hours(half_lives: i64) -> Setting {
+    let workload = Workload::Saturated { mean_run: 3_600, sizes: vec![1] };
+    Setting { workload, ..Setting::saturated(0, SLOTS, &WEIGHTS, half_lives) }
+}
+
+fn preemption(out: &mut impl Write, seeds: u64, setting: &Setting) -> Result<()> {
     writeln!(out, "{:>4} {:>12} {:>8} {:>8} {:>11} {:>6} {:>7}", "SEED", "CHARGE-HOURS", "LOST %", "CLAIMS", "PREEMPTIONS", "WORST", "DROPPED")?;
     for seed in 0..seeds {
-        let mut setting = Setting::saturated(seed, SLOTS, &WEIGHTS, half_lives);
-        setting.workload = Workload::Saturated { mean_run: 3_600, sizes: vec![1] };
-        setting.rules = Some(Rules { requirements: requirements.to_owned(), ..Rules::of(&[Mode::Share]) });
-        let report = run(&setting)?;
+        let report = run(&Setting { seed, ..setting.clone() })?;
         let Report { charged, claims, preemptions, worst, dropped, .. } = &report;
         let (hours, lost) = (*charged as f64 / 3.6e9, report.lost_percent());
         let worst = format!("{}/{}", worst.times, worst.most);

@@ -113,7 +113,7 @@ impl Plan {
         for (agent, capacity) in &mut plan.offers {
             (*agent, *capacity) = (*agent && chance.permille(300), 1 + i64::from(chance.permille(300)));
         }
-        plan.jobs = (0..chance.between(2, 4)).map(|_| chance.permille(200)).collect();
+        plan.jobs = (0..chance.between(3, 5)).map(|_| chance.permille(150)).collect();
         plan.happenings.retain(|(_, happening)| happening.is_about_processes() || chance.permille(500));
         plan.scheme = Some(Rc::new(Scheme::new(&mut chance, plan.coordinators, plan.is_disturbed())));
         plan

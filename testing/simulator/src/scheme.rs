@@ -58,7 +58,7 @@ impl Scheme {
         Scheme {
             reasons,
             is_ranked: chance.permille(600),
-            min_runtime_s: i64::try_from(chance.between(1, 4)).unwrap_or(1),
+            min_runtime_s: i64::try_from(chance.between(1, 3)).unwrap_or(1),
             max_victims: 1 + usize::from(chance.permille(700)),
             nomination_ms: chance.between(4_000, 8_000),
             skews_s: (0..coordinators).map(|_| skew(chance)).collect(),

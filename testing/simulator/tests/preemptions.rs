@@ -29,7 +29,7 @@ fn histories_with_preemption_hold() {
         }
     }
     println!("{count} histories from seed {first}: {events} events, {claims} claims, {preempted} preemptions");
-    assert!(preempted > count / 2, "only {preempted} gangs were preempted: hardly anything was tried");
+    assert!(preempted > count / 4, "only {preempted} gangs were preempted: hardly anything was tried");
     assert_eq!(crashes.len(), Write::ALL.len(), "coordinators crash at each write of a nomination");
 }
 

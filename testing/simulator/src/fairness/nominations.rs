@@ -28,6 +28,7 @@ pub(super) fn terms(rules: &Rules) -> Result<PreemptionTerms> {
             reasons: rules.reasons.clone(),
             min_runtime_seconds: rules.min_runtime_seconds,
             max_victims: rules.max_victims,
+            leaves_above: rules.leaves_above,
         },
         requirements: parse_expr(&rules.requirements, Dialect::Gangmatch)?,
         rank: parse_expr("0", Dialect::Gangmatch)?,

@@ -72,6 +72,8 @@ pub struct Rules {
     pub nomination_seconds: i64,
     /// How long a workload takes to stop.
     pub grace_seconds: i64,
+    /// By share, no account is left below the account of the job: as the controller does it.
+    pub leaves_above: bool,
     /// `requirements` of the PoolPolicy.
     pub requirements: String,
     /// How often a job was preempted counts. Without that, preemption need not end.
@@ -88,6 +90,7 @@ impl Rules {
             evictions_per_hour: 60,
             nomination_seconds: 600,
             grace_seconds: 30,
+            leaves_above: true,
             requirements: "true".to_owned(),
             doubles: true,
         }

@@ -93,7 +93,12 @@ impl<'s> World<'s> {
     pub(super) fn run(&mut self) {
         self.begin();
         while self.now < self.setting.until {
-            self.cycle();
+            // A few times, as gangs that stop at once are free at once.
+            for _ in 0..4 {
+                if !self.cycle() {
+                    break;
+                }
+            }
             let next = self.next_event();
             self.pass(next);
             self.now = next;
@@ -168,8 +173,9 @@ impl<'s> World<'s> {
         self.parties.get_mut(self.jobs.get(job)?.account)
     }
 
-    /// One cycle: nominations go on, gangs are found and claimed, and nominations are made for jobs that are left over.
-    fn cycle(&mut self) {
+    /// One cycle: nominations go on, gangs are found and claimed, and nominations are made for jobs that are left over. Says whether something
+    /// is free by that.
+    fn cycle(&mut self) -> bool {
         let pool = self.snapshot();
         self.nominations_go_on(&pool);
         // What was claimed or released just now is not in that snapshot.
@@ -181,10 +187,12 @@ impl<'s> World<'s> {
                 self.claim(root.place(), gang.clone());
             }
         }
-        if self.preempt(&pool, &gangs) {
+        let preempts = self.preempt(&pool, &gangs);
+        if preempts {
             let pool = self.snapshot();
             self.nominations_go_on(&pool);
         }
+        preempts && self.setting.rules.as_ref().is_some_and(|rules| rules.grace_seconds == 0)
     }
 
     /// The pool, in which what is nominated counts as taken and as held.
