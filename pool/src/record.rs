@@ -70,6 +70,7 @@ pub fn record(
         summary,
         rank: gang.score.own.to_real().to_string(),
         account,
+        active_deadline_seconds: None,
         members,
     };
     let mut found = Match::new(&match_name(&job.name_any(), &root.uid, attempt), spec);

@@ -345,6 +345,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("QuotaExceeded", "accounts.rs"),
     ("PreemptedByReclaim", "preemption.rs"),
     ("WaitingForPreempted", ""),
+    ("WaitingForReserved", "reservation.rs"),
+    ("HeldForOthers", "reservation.rs"),
     ("Preempted", "preemption.rs"),
     ("ClaimedAgain", ""),
     // The other reasons to preempt differ in the choice alone, which is tested where it is made.
