@@ -48,7 +48,10 @@ mod tests {
         if let Some(names) = accounts {
             let account_of = world.snapshot.roots.iter().enumerate();
             let account_of = account_of.map(|(number, root)| (root.ad, names[number % 2].into())).collect();
-            let used = |(number, name): (usize, &&str)| Account { usage: number as i128 * 1_000_000_000, ..Account::named(name) };
+            let used = |(number, name): (usize, &&str)| Account {
+                usage: number as i128 * 1_000_000_000,
+                ..Account::named(name)
+            };
             world.snapshot.policy = Some(Arc::new(Policy {
                 tree: Tree::new(names.iter().enumerate().map(used)),
                 total: Amounts::new(),
@@ -75,7 +78,8 @@ mod tests {
     #[test]
     fn o7_two_accounts_change_something() {
         let differs = |seed: u8| {
-            let bytes: Vec<u8> = (0..200_u32).map(|place| (place * 37 + u32::from(seed) * 101 + place * place / 7) as u8).collect();
+            let bytes: Vec<u8> =
+                (0..200_u32).map(|place| (place * 37 + u32::from(seed) * 101 + place * place / 7) as u8).collect();
             gangs(&bytes, None) != gangs(&bytes, Some(["a", "b"]))
         };
         assert!((0..=255).any(differs));

@@ -113,7 +113,8 @@ impl<'t> Order<'t> {
     #[must_use]
     pub fn new(quotas: Quotas<'t>, jobs: &[Waiting]) -> Order<'t> {
         let tree = quotas.tree();
-        let of_tree = jobs.iter().enumerate().filter_map(|(index, job)| Some((tree.own_roots(&job.account)?, index, job)));
+        let of_tree =
+            jobs.iter().enumerate().filter_map(|(index, job)| Some((tree.own_roots(&job.account)?, index, job)));
         let mut waiting: Vec<(Node, usize, &Waiting)> = of_tree.collect();
         waiting.sort_by_key(|(own_roots, _, job)| (*own_roots, Reverse(job.priority), job.since, job.key.as_str()));
         Order::of(quotas, waiting.into_iter().map(|(own_roots, index, _)| (own_roots, index)))
@@ -224,7 +225,9 @@ impl<'t> Order<'t> {
         let mut ready: Vec<Vec<Reverse<Place>>> = vec![Vec::new(); self.queues.len()];
         for node in tree.top_down().rev() {
             let is_ready = self.waits(node) || ready.get(node.place()).is_some_and(|below| !below.is_empty());
-            if let Some(siblings) = tree.parent(node).filter(|_| is_ready).and_then(|parent| ready.get_mut(parent.place())) {
+            if let Some(siblings) =
+                tree.parent(node).filter(|_| is_ready).and_then(|parent| ready.get_mut(parent.place()))
+            {
                 siblings.push(Reverse(self.place(node)));
             }
         }

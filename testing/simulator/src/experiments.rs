@@ -6,9 +6,9 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Subcommand;
 use policy::Mode;
+use simulator::fairness::{Past, Report, Rules, Setting, Workload, run};
 use simulator::scheme::Write as Step;
 use simulator::{Plan, Planted};
-use simulator::fairness::{Past, Report, Rules, Setting, Workload, run};
 
 /// The weights of the accounts.
 const WEIGHTS: [i64; 3] = [1000, 2000, 4000];
@@ -72,7 +72,8 @@ impl Experiment {
         match self {
             Experiment::Shares { seeds, half_lives, sizes } => shares(out, *seeds, *half_lives, sizes),
             Experiment::Preemption { seeds, half_lives, requirements, monopoly, below } => {
-                let rules = Rules { leaves_above: !below, requirements: requirements.clone(), ..Rules::of(&[Mode::Share]) };
+                let rules =
+                    Rules { leaves_above: !below, requirements: requirements.clone(), ..Rules::of(&[Mode::Share]) };
                 let past = monopoly.map_or(Past::Fresh, Past::Monopoly);
                 preemption(out, *seeds, &Setting { past, rules: Some(rules), ..hours(*half_lives) })
             }
@@ -116,7 +117,11 @@ fn hours(half_lives: i64) -> Setting {
 }
 
 fn preemption(out: &mut impl Write, seeds: u64, setting: &Setting) -> Result<()> {
-    writeln!(out, "{:>4} {:>12} {:>8} {:>8} {:>11} {:>6} {:>7}", "SEED", "CHARGE-HOURS", "LOST %", "CLAIMS", "PREEMPTIONS", "WORST", "DROPPED")?;
+    writeln!(
+        out,
+        "{:>4} {:>12} {:>8} {:>8} {:>11} {:>6} {:>7}",
+        "SEED", "CHARGE-HOURS", "LOST %", "CLAIMS", "PREEMPTIONS", "WORST", "DROPPED"
+    )?;
     for seed in 0..seeds {
         let report = run(&Setting { seed, ..setting.clone() })?;
         let Report { charged, claims, preemptions, worst, dropped, .. } = &report;
@@ -129,7 +134,11 @@ fn preemption(out: &mut impl Write, seeds: u64, setting: &Setting) -> Result<()>
 
 fn circle(out: &mut impl Write) -> Result<()> {
     let Report { preemptions, finished, worst, .. } = run(&Setting::circle())?;
-    writeln!(out, "{preemptions} preemptions, {finished} jobs have ended; the worst was preempted {} times of at most {}", worst.times, worst.most)?;
+    writeln!(
+        out,
+        "{preemptions} preemptions, {finished} jobs have ended; the worst was preempted {} times of at most {}",
+        worst.times, worst.most
+    )?;
     Ok(())
 }
 
@@ -160,13 +169,16 @@ fn preemptions(out: &mut impl Write, first: u64, count: u64) -> Result<()> {
             writeln!(out, "seed {seed}: {wrong}")?;
         }
     }
-    writeln!(out, "seeds {first} to {}: {events} events, {claims} claims, {preempted} preemptions, {violations} violations", first + count - 1)?;
+    writeln!(
+        out,
+        "seeds {first} to {}: {events} events, {claims} claims, {preempted} preemptions, {violations} violations",
+        first + count - 1
+    )?;
     let crashes: Vec<String> = crashes.iter().map(|(step, count)| format!("{step:?} {count}")).collect();
     writeln!(out, "crashes at {}", crashes.join(", "))?;
     for planted in Planted::OF_PREEMPTION {
-        let mut found = (first..first + count).filter_map(|seed| {
-            Some((seed, simulator::run(&Plan::with_preemption(seed, planted), false).wrong?))
-        });
+        let mut found = (first..first + count)
+            .filter_map(|seed| Some((seed, simulator::run(&Plan::with_preemption(seed, planted), false).wrong?)));
         match found.next() {
             Some((seed, wrong)) => writeln!(out, "{planted:?}: found by seed {seed}: {wrong}")?,
             None => writeln!(out, "{planted:?}: not found")?,

@@ -33,7 +33,8 @@ impl Preemptions {
     /// Those of a history.
     pub fn new(plan: &Plan) -> Preemptions {
         let scheme = plan.scheme.clone();
-        let is_frozen = plan.happenings.iter().any(|(_, what)| matches!(what, Happening::Pause(..) | Happening::Crash(_)));
+        let is_frozen =
+            plan.happenings.iter().any(|(_, what)| matches!(what, Happening::Pause(..) | Happening::Crash(_)));
         let are_clocks_right = scheme.as_ref().is_some_and(|scheme| scheme.skews_s.iter().all(|skew| *skew == 0));
         let are_ages_known = are_clocks_right && !plan.lease_ignorer && !is_frozen && plan.lag_ms < 500;
         Preemptions { scheme, are_ages_known, is_undisturbed: !plan.is_disturbed(), ..Preemptions::default() }
@@ -112,7 +113,8 @@ pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match) -> Option<Stri
         let offer = stored.offer()?;
         let held = nominated.iter().filter(|other| other.uid == member.uid && other.share.is_none());
         let held: i64 = held.map(|other| other.takes).sum();
-        (held > 0 && held + offer.used() + member.takes > offer.capacity)
-            .then(|| format!("K2: offer {} is held for another job than {}, which takes it", member.offer, found.root.0))
+        (held > 0 && held + offer.used() + member.takes > offer.capacity).then(|| {
+            format!("K2: offer {} is held for another job than {}, which takes it", member.offer, found.root.0)
+        })
     })
 }

@@ -54,7 +54,8 @@ impl Scheme {
             reasons = all.to_vec();
         }
         let is_wrong = disturbed && chance.permille(400);
-        let skew = |chance: &mut Chance| if is_wrong { 3600 * (i64::try_from(chance.below(3)).unwrap_or(1) - 1) } else { 0 };
+        let skew =
+            |chance: &mut Chance| if is_wrong { 3600 * (i64::try_from(chance.below(3)).unwrap_or(1) - 1) } else { 0 };
         Scheme {
             reasons,
             is_ranked: chance.permille(600),

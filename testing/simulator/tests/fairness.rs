@@ -79,7 +79,11 @@ fn preemption_by_share_loses_little_work_and_preempts_no_job_too_often() {
 fn ranks_in_a_circle_end() {
     let report = run(&Setting::circle()).unwrap();
     println!("{} preemptions, worst {:?}", report.preemptions, report.worst);
-    assert_eq!((report.finished, report.beyond), (3, None), "each gang runs to its end, though the machines always prefer another one");
+    assert_eq!(
+        (report.finished, report.beyond),
+        (3, None),
+        "each gang runs to its end, though the machines always prefer another one"
+    );
     assert!((12..=33).contains(&report.preemptions), "{} preemptions", report.preemptions);
     assert_eq!(report.worst.most, 11, "five minutes and a week");
 }

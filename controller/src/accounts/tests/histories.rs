@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crds::{Account, Match};
+use crds::{Account, AccountStatus, Match};
 use kube::ResourceExt;
 use policy::{Claim, MemberCharge, Usage};
 use pool::{Objects, StoredUsage};
@@ -201,8 +201,7 @@ impl World {
             known.to.is_some_and(|to| stored.is_some_and(|stored| stored.at > to + HOUR.min(self.plan.skews[0].abs())))
         };
         let goes = |known: &&Known| known.is_there && (self.plan.deletes || is_stored(known));
-        let numbers: Vec<usize> =
-            (0..self.claims.len()).filter(|number| goes(&&self.claims[*number])).collect();
+        let numbers: Vec<usize> = (0..self.claims.len()).filter(|number| goes(&&self.claims[*number])).collect();
         if let Some(number) = self.random.pick(&numbers).copied() {
             let found = self.found(number);
             self.claims[number].is_there = false;
@@ -220,7 +219,8 @@ impl World {
         }
         let mut leader = self.leaders.swap_remove(number);
         let behind = self.log.len() - leader.seen;
-        let until = if disturbed && self.plan.is_late { leader.seen + self.random.index(behind + 1) } else { self.log.len() };
+        let until =
+            if disturbed && self.plan.is_late { leader.seen + self.random.index(behind + 1) } else { self.log.len() };
         self.sees(&mut leader, until);
         let now = BEGIN + self.now + self.plan.skews[number];
         let changes = leader.objects.take_changes();
@@ -249,6 +249,8 @@ impl World {
     fn creates(&mut self, mut account: Account) {
         if !self.accounts.contains_key(&account.name_any()) {
             account.metadata.uid = Some(format!("uid-{}", account.name_any()));
+            // By default, the server stores an empty status.
+            account.status = Some(AccountStatus::default());
             account.metadata.resource_version = Some((self.log.len() + 1).to_string());
             self.accounts.insert(account.name_any(), account.clone());
             self.tells(Change::Account(Box::new(account)));
@@ -280,7 +282,8 @@ impl World {
             }
             let mut account: Account = serde_json::from_value(value).unwrap();
             let before = known.status.as_ref().and_then(|status| status.usage_time.clone());
-            if let (Mistake::FoldedTwice, Some(before), Some(status)) = (self.plan.mistake, before, &mut account.status) {
+            if let (Mistake::FoldedTwice, Some(before), Some(status)) = (self.plan.mistake, before, &mut account.status)
+            {
                 status.usage_time = Some(before);
             }
             if let (Mistake::LosesCharge, Some(status)) = (self.plan.mistake, &mut account.status) {

@@ -164,7 +164,10 @@ impl Coordinator {
         let attempt = attempts.max().unwrap_or(0) + 1;
         let root = (name(job.key), job.uid, job.generation);
         let epoch = self.leads.unwrap_or(0);
-        Some((Key::Match(job.uid, attempt), Match { root, members, epoch, decision: Decision::Pending, reason: None, committed_s: 0 }))
+        Some((
+            Key::Match(job.uid, attempt),
+            Match { root, members, epoch, decision: Decision::Pending, reason: None, committed_s: 0 },
+        ))
     }
 }
 

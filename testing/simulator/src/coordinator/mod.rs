@@ -351,7 +351,11 @@ impl Coordinator {
                 return self.lease_answered(sent_ms, answer, now_ms).into_iter().collect();
             }
             if let (Key::Job(_), Some(own)) = (key, &mut self.preempting) {
-                return own.answered(key, answer).map(|verb| self.call(key, None, Stage::Write, verb)).into_iter().collect();
+                return own
+                    .answered(key, answer)
+                    .map(|verb| self.call(key, None, Stage::Write, verb))
+                    .into_iter()
+                    .collect();
             }
             if let Answer::Listed(all) = answer {
                 let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));

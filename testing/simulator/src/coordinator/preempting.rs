@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use claiming::{Event, NominatedSeats, NominationEnd, NominationStep, VictimClaim, nomination_steps};
+use claiming::{Event, NominatedSeats, NominationEnd, NominationKind, NominationStep, VictimClaim, nomination_steps};
 use gangindex::Engine;
 use matchmaker::{
-    AdId, Config, Disagreement, Gang, HeldGang, PoolAd, PreemptionTerms, Proposal, Snapshot, is_still_right, preempt,
-    verified,
+    AdId, Ask, Config, Disagreement, Gang, HeldGang, PoolAd, PreemptionTerms, Proposal, Snapshot, is_still_right,
+    preempt, verified,
 };
 use policy::Permitted;
 
@@ -97,12 +97,7 @@ impl Preempting {
 
 impl Coordinator {
     /// Goes on with nominations, finds gangs for the jobs that wait, and nominates others for those that are left over.
-    pub(super) fn find_gangs_with_preemption(
-        &mut self,
-        mut own: Preempting,
-        now_ms: u64,
-        requests: &mut Vec<Request>,
-    ) {
+    pub(super) fn find_gangs_with_preemption(&mut self, mut own: Preempting, now_ms: u64, requests: &mut Vec<Request>) {
         let now_s = self.clock_s(now_ms);
         own.preempted.clear();
         if let Some(mut pool) = self.preemption_pool(&own, now_s) {
@@ -150,17 +145,19 @@ impl Coordinator {
         for Stand { job, nomination, gang, nominee } in pool.stands.clone() {
             let id = (job.1, nomination.at_s);
             let first_ms = *own.first_seen.entry(id).or_insert(now_ms);
-            let root = pool.snapshot.roots.iter().map(|root| root.ad).find(|ad| number_of(&pool.snapshot, *ad) == Some(job.0));
+            let root =
+                pool.snapshot.roots.iter().map(|root| root.ad).find(|ad| number_of(&pool.snapshot, *ad) == Some(job.0));
             let seats = match (root, &gang) {
                 (None, _) => NominatedSeats::Unknown,
                 (Some(_), None) => NominatedSeats::Broken,
-                (Some(_), Some(gang)) => seats(&pool.snapshot, gang, &own.config, self.clock_s(now_ms)),
+                (Some(_), Some(gang)) => seats(pool, (job.1, gang), &own.config, self.clock_s(now_ms)),
             };
             if let (NominatedSeats::Held, Some(root), Some(gang), None) = (seats, root, &gang, own.judged.get(&id)) {
                 let is_right = is_right(own, pool, (root, gang), &nomination, self.clock_s(now_ms));
                 own.judged.insert(id, is_right);
             }
             let known = claiming::Nomination {
+                kind: NominationKind::Preemption,
                 is_stored: true,
                 is_right: own.judged.get(&id).copied(),
                 nominee,
@@ -258,7 +255,8 @@ impl Coordinator {
     /// What the claim of a victim has come to, as seen.
     fn victim(&self, uid: Uid) -> VictimClaim {
         let found = self.seen.values().find(|stored| stored.uid == uid).and_then(|stored| stored.found());
-        let has_entry = || self.seen.values().any(|one| one.offer().is_some_and(|offer| offer.claims.contains_key(&uid)));
+        let has_entry =
+            || self.seen.values().any(|one| one.offer().is_some_and(|offer| offer.claims.contains_key(&uid)));
         match found.map(|found| found.decision) {
             None => VictimClaim::Ended,
             Some(Decision::Committed) => VictimClaim::Committed,
@@ -269,9 +267,30 @@ impl Coordinator {
 }
 
 /// What the gang of a nomination has come to, in a pool in which it counts as taken.
-fn seats(pool: &Snapshot, gang: &Gang, config: &Config, now_s: i64) -> NominatedSeats {
-    let own = gang.members.iter().filter(|member| member.ask.share.is_none());
-    let without = pool.freed(own.map(|member| (member.ad, &member.ask)));
+fn seats(of: &PreemptionPool, (job, gang): (Uid, &Gang), config: &Config, now_s: i64) -> NominatedSeats {
+    let pool = &of.snapshot;
+    let taken = |gang: &Gang| {
+        let members = gang.members.iter().filter(|member| member.ask.share.is_none());
+        members.map(|member| (member.ad, member.ask.clone())).collect::<Vec<_>>()
+    };
+    let freed = |more: Vec<(AdId, Ask)>| {
+        let all = [taken(gang), more].concat();
+        pool.freed(all.iter().map(|(ad, ask)| (*ad, ask)))
+    };
+    let others = || of.stands.iter().filter(|stand| stand.job.1 != job);
+    let is_victim = |held: &&HeldGang| {
+        others().any(|stand| stand.nomination.victims.iter().any(|uid| uid.to_string() == held.name))
+    };
+    let without = freed(of.ending.iter().filter(is_victim).flat_map(|held| taken(&held.gang)).collect());
+    let waits = |job: u8| pool.roots.iter().any(|root| number_of(pool, root.ad) == Some(job));
+    let nominated = others().filter(|stand| waits(stand.job.0)).filter_map(|stand| stand.gang.as_ref());
+    let at_once = freed(nominated.flat_map(taken).collect());
+    let is_free = |gang: &Gang| {
+        gang.members.iter().all(|member| {
+            let offer = at_once.ad(member.ad).and_then(PoolAd::offer);
+            offer.is_none_or(|offer| at_once.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
+        })
+    };
     let is_overfull = |gang: &Gang| {
         gang.members.iter().filter(|member| member.ask.share.is_some()).any(|member| {
             let offer = pool.ad(member.ad).and_then(PoolAd::offer);
@@ -282,32 +301,22 @@ fn seats(pool: &Snapshot, gang: &Gang, config: &Config, now_s: i64) -> Nominated
         })
     };
     match verified(&without, gang, config, now_s) {
-        Ok(gang) if !is_overfull(&gang) => NominatedSeats::Free,
+        Ok(gang) if !is_overfull(&gang) && is_free(&gang) => NominatedSeats::Free,
+        Ok(gang) if !is_overfull(&gang) => NominatedSeats::Ending,
         Ok(_) | Err(Disagreement::NoRoom(_)) => NominatedSeats::Held,
         Err(_) => NominatedSeats::Broken,
     }
 }
 
 /// Whether a nomination that this coordinator has not decided on is right.
-fn is_right(
-    own: &Preempting,
-    pool: &PreemptionPool,
-    gang: (AdId, &Gang),
-    nomination: &Nomination,
-    now_s: i64,
-) -> bool {
+fn is_right(own: &Preempting, pool: &PreemptionPool, gang: (AdId, &Gang), nomination: &Nomination, now_s: i64) -> bool {
     let Some(terms) = &own.terms else { return false };
     let is_named = |gang: &&HeldGang| nomination.victims.iter().any(|uid| uid.to_string() == gang.name);
     let named: Vec<HeldGang> = pool.ending.iter().filter(is_named).cloned().collect();
     let others: Vec<HeldGang> = pool.ending.iter().filter(|gang| !is_named(gang)).cloned().collect();
     let spared = BTreeSet::new();
-    let preempting = matchmaker::Preempting {
-        terms,
-        held: &named,
-        ending: &others,
-        spared: &spared,
-        victims_max: named.len(),
-    };
+    let preempting =
+        matchmaker::Preempting { terms, held: &named, ending: &others, spared: &spared, victims_max: named.len() };
     is_still_right(&pool.snapshot, gang, &(0..named.len()).collect(), &preempting, (&own.config, now_s))
 }
 

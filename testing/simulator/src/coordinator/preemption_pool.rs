@@ -61,8 +61,7 @@ impl Coordinator {
             Some(PoolAd { key: key("Job", number), uid: stored.uid.to_string(), node_name: None, ports, role })
         });
         let mut snapshot = Snapshot::new(offers.chain(job_ads).collect());
-        let stands: Vec<Stand> =
-            jobs.iter().filter_map(|stored| self.stand(stored, &snapshot)).collect();
+        let stands: Vec<Stand> = jobs.iter().filter_map(|stored| self.stand(stored, &snapshot)).collect();
         if self.planted != Planted::GivesNominatedAway {
             let nominated: Vec<Gang> = stands.iter().filter_map(|stand| stand.gang.clone()).collect();
             snapshot = snapshot.after(&nominated);
@@ -94,12 +93,7 @@ impl Coordinator {
     }
 
     /// The claims that stand, and those that are ending.
-    fn held_gangs(
-        &self,
-        own: &Preempting,
-        pool: &Snapshot,
-        named: &BTreeSet<Uid>,
-    ) -> (Vec<HeldGang>, Vec<HeldGang>) {
+    fn held_gangs(&self, own: &Preempting, pool: &Snapshot, named: &BTreeSet<Uid>) -> (Vec<HeldGang>, Vec<HeldGang>) {
         let (mut held, mut ending) = (Vec::new(), Vec::new());
         for stored in self.seen.values() {
             let Some(found) = stored.found() else { continue };
@@ -142,7 +136,8 @@ impl Coordinator {
 
     fn is_shared(&self, member: &Member) -> bool {
         let offer = self.seen.get(&Key::Offer(member.offer)).and_then(|stored| stored.offer());
-        let sharers = |offer: &crate::objects::Offer| offer.claims.values().filter(|entry| entry.share == member.share).count();
+        let sharers =
+            |offer: &crate::objects::Offer| offer.claims.values().filter(|entry| entry.share == member.share).count();
         member.share.is_some() && offer.is_some_and(|offer| sharers(offer) > 1)
     }
 
@@ -171,7 +166,9 @@ impl Coordinator {
             match found.decision {
                 Decision::Pending => hold(found.root.0, now_s, &found.members),
                 Decision::Committed => hold(found.root.0, found.committed_s, &found.members),
-                Decision::Released if self.has_entries(stored.uid) => hold(found.root.0, found.committed_s, &found.members),
+                Decision::Released if self.has_entries(stored.uid) => {
+                    hold(found.root.0, found.committed_s, &found.members)
+                }
                 Decision::Released | Decision::Aborted => {}
             }
         }
@@ -248,9 +245,9 @@ static EQUAL: LazyLock<Option<NumberedAds>> = LazyLock::new(|| numbered_ads("1")
 fn numbered_ads(rank: &str) -> Option<NumberedAds> {
     let ad = |text: &str| Some(Arc::new(Ports::of(&classad::parse_ad(text, Dialect::Gangmatch).ok()?)));
     let offer = |number: u8| match Trade::of(number) {
-        Trade::Machine => ad(&format!(
-            r#"[What = "machine"; Own = {number}; Requirements = other.What == "job"; Rank = {rank}]"#
-        )),
+        Trade::Machine => {
+            ad(&format!(r#"[What = "machine"; Own = {number}; Requirements = other.What == "job"; Rank = {rank}]"#))
+        }
         Trade::License => ad(&format!(
             r#"[What = "license"; Own = {number}; Requirements = other.What == "job" || other.What == "station"; Rank = {rank}]"#
         )),
@@ -266,5 +263,8 @@ fn numbered_ads(rank: &str) -> Option<NumberedAds> {
                 [Label = extra; Requirements = extra.What == "license"; Number = {number}]}}]"#
         ))
     };
-    Some(NumberedAds { offers: (0..8).map(offer).collect::<Option<_>>()?, jobs: (0..8).map(job).collect::<Option<_>>()? })
+    Some(NumberedAds {
+        offers: (0..8).map(offer).collect::<Option<_>>()?,
+        jobs: (0..8).map(job).collect::<Option<_>>()?,
+    })
 }

@@ -61,7 +61,8 @@ pub(super) fn policy_of(
     account_of: &BTreeMap<AdId, Arc<str>>,
     now: i64,
 ) -> Policy {
-    let mut held: Vec<(Amount, Amount)> = parties.iter().map(|own| (own.usage.held(), own.claims.len() as Amount)).collect();
+    let mut held: Vec<(Amount, Amount)> =
+        parties.iter().map(|own| (own.usage.held(), own.claims.len() as Amount)).collect();
     for (account, micros) in nominated {
         if let Some((charge, gangs)) = held.get_mut(account) {
             *charge += micros;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use claiming::{NominatedSeats, NominationStep, Nominee, VictimClaim, nomination_steps};
+use claiming::{NominatedSeats, NominationKind, NominationStep, Nominee, VictimClaim, nomination_steps};
 use classad::{Dialect, parse_expr};
 use matchmaker::{
     AdId, Disagreement, Gang, HeldGang, Preempting, PreemptionTerms, Proposal, Snapshot, preempt, verified,
@@ -42,6 +42,7 @@ impl World<'_> {
         for job in self.nominations.keys().copied().collect::<Vec<_>>() {
             let Some(nomination) = self.nominations.get(&job) else { continue };
             let known = claiming::Nomination {
+                kind: NominationKind::Preemption,
                 is_stored: true,
                 is_right: Some(true),
                 nominee: if self.waiting.contains(&job) { Nominee::Waits } else { Nominee::Held },
@@ -85,6 +86,7 @@ impl World<'_> {
     }
 
     fn seats(&self, pool: &Snapshot, gang: &Gang) -> NominatedSeats {
+        // Machines have one slot each: no two nominations are about the same one.
         let without = pool.freed(gang.members.iter().map(|member| (member.ad, &member.ask)));
         match verified(&without, gang, &self.config, self.now) {
             Ok(_) => NominatedSeats::Free,

@@ -257,7 +257,9 @@ impl World {
 
     /// Whether a coordinator begins a claim on something that it knows to be held for another job.
     fn gives_away(&self, from: Who, verb: &Verb) -> Option<String> {
-        let (Who::Coordinator(number), Verb::Create(Key::Match(..), Body::Match(found))) = (from, verb) else { return None };
+        let (Who::Coordinator(number), Verb::Create(Key::Match(..), Body::Match(found))) = (from, verb) else {
+            return None;
+        };
         let coordinator = self.coordinators.get(usize::from(number))?;
         coordinator.preempting.as_ref()?;
         takes_what_is_nominated(&coordinator.seen, found)
@@ -301,8 +303,12 @@ impl World {
 
     /// The coordinator that crashes at this write, and whether it does so before it.
     fn crash_at(&mut self, from: Who, life: u32, verb: &Verb) -> Option<(u8, bool)> {
-        let (Who::Coordinator(number), true, false) = (from, life == self.life(from), self.is_calm()) else { return None };
-        let is_nominated = |key: &Key| self.server.objects.get(key).is_some_and(|one| one.job().is_some_and(|job| job.nomination.is_some()));
+        let (Who::Coordinator(number), true, false) = (from, life == self.life(from), self.is_calm()) else {
+            return None;
+        };
+        let is_nominated = |key: &Key| {
+            self.server.objects.get(key).is_some_and(|one| one.job().is_some_and(|job| job.nomination.is_some()))
+        };
         let write = match verb {
             Verb::Patch(_, Patch::Nominate { .. }) => Write::N1,
             Verb::Patch(_, Patch::Decide { reason: Some(Reason::Preempted), .. }) => Write::N2,
@@ -326,8 +332,10 @@ impl World {
         if !matches!(change.key, Key::Leader | Key::Alive(_)) {
             self.last_write_ms = self.now_ms;
             self.outcome.writes += 1;
-            self.outcome.wrong =
-                self.chronicle.note(&change, self.now_ms).or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+            self.outcome.wrong = self
+                .chronicle
+                .note(&change, self.now_ms)
+                .or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
             self.count(&change);
         }
         if let Key::Batch(..) = change.key {
