@@ -6,7 +6,7 @@ use std::rc::Rc;
 use claiming::Reason;
 
 use crate::coordinator::view::Seen;
-use crate::objects::{Decision, Job, Key, Match, Stored, Uid};
+use crate::objects::{Decision, Job, Key, Match, Member, Nomination, Stored, Uid};
 use crate::plan::{Happening, Plan};
 use crate::scheme::Scheme;
 use crate::server::Change;
@@ -107,13 +107,18 @@ pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match) -> Option<Stri
     };
     let others = seen.values().filter(|stored| stored.uid != found.root.1 && !is_open(stored.uid));
     let nominations = others.filter_map(|stored| stored.job().filter(|job| job.claim.is_none())?.nomination.as_ref());
-    let nominated: Vec<&crate::objects::Member> = nominations.flat_map(|nomination| &nomination.members).collect();
+    let nominations: Vec<&Nomination> = nominations.collect();
+    let is_victim = |uid: &Uid| nominations.iter().any(|nomination| nomination.victims.contains(uid));
+    let nominated: Vec<&Member> = nominations.iter().flat_map(|nomination| &nomination.members).collect();
     found.members.iter().filter(|member| member.share.is_none()).find_map(|member| {
         let stored = seen.get(&Key::Offer(member.offer)).filter(|stored| stored.uid == member.uid)?;
         let offer = stored.offer()?;
         let held = nominated.iter().filter(|other| other.uid == member.uid && other.share.is_none());
         let held: i64 = held.map(|other| other.takes).sum();
-        (held > 0 && held + offer.used() + member.takes > offer.capacity).then(|| {
+        // What their victims still have is what is held for them.
+        let ending = offer.claims.iter().filter(|(uid, entry)| entry.share.is_none() && is_victim(uid));
+        let ending: i64 = ending.map(|(_, entry)| entry.takes).sum();
+        (held > 0 && held + offer.used() - ending + member.takes > offer.capacity).then(|| {
             format!("K2: offer {} is held for another job than {}, which takes it", member.offer, found.root.0)
         })
     })

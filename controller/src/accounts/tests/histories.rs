@@ -198,7 +198,7 @@ impl World {
     fn match_goes(&mut self) {
         let is_stored = |known: &Known| {
             let stored = self.accounts.get(&account_of(known.tenant)).and_then(StoredUsage::of);
-            known.to.is_some_and(|to| stored.is_some_and(|stored| stored.at > to + HOUR.min(self.plan.skews[0].abs())))
+            known.to.is_some_and(|to| stored.is_some_and(|stored| stored.at > BEGIN + to))
         };
         let goes = |known: &&Known| known.is_there && (self.plan.deletes || is_stored(known));
         let numbers: Vec<usize> = (0..self.claims.len()).filter(|number| goes(&&self.claims[*number])).collect();
