@@ -105,6 +105,24 @@ fn machines(gang: &Gang) -> Vec<AdId> {
     gang.members.iter().skip(1).map(|member| member.ad).collect()
 }
 
+/// The accounts, of which `big` has this quota of charge.
+fn policy(held: &BTreeMap<&str, Amounts>, quota: Option<Quota>, account_of: BTreeMap<AdId, Arc<str>>) -> Policy {
+    let account = |name: &'static str| Account {
+        held: held.get(name).cloned().unwrap_or_default(),
+        quotas: quota.filter(|_| name == "big").map(|quota| ("charge".into(), quota)).into_iter().collect(),
+        ..Account::named(name)
+    };
+    Policy {
+        tree: Tree::new(["big", "small"].map(account)),
+        total: Amounts::new(),
+        account_of,
+        offers: BTreeMap::new(),
+        weights: [("slots".to_owned(), 1_000_000)].into(),
+        seats: Seats::default(),
+        counting: BTreeMap::new(),
+    }
+}
+
 impl World {
     fn ads(&self) -> Vec<PoolAd> {
         let small = (0..self.small.len()).map(|number| job(&format!("s{number:03}"), 1));
@@ -175,20 +193,7 @@ impl World {
         account_of.insert(ad, "big".into());
         roots.push(Root { ad, submitter: "big".into(), priority: 0, since: 0, exclusions: BTreeSet::new() });
         pool.roots = roots;
-        let account = |name: &'static str| Account {
-            held: accounts.get(name).cloned().unwrap_or_default(),
-            quotas: quota.filter(|_| name == "big").map(|quota| ("charge".into(), quota)).into_iter().collect(),
-            ..Account::named(name)
-        };
-        pool.policy = Some(Arc::new(Policy {
-            tree: Tree::new(["big", "small"].map(account)),
-            total: Amounts::new(),
-            account_of,
-            offers: BTreeMap::new(),
-            weights: [("slots".to_owned(), 1_000_000)].into(),
-            seats: Seats::default(),
-            counting: BTreeMap::new(),
-        }));
+        pool.policy = Some(Arc::new(policy(&accounts, quota, account_of)));
         Now { pool, held, ends, big: Some(ad), nominated }
     }
 

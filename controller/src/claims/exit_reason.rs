@@ -108,7 +108,7 @@ fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
 fn expires_at(view: &View, job: &Job) -> Option<i64> {
     let found = view.found.as_ref()?;
     let committed_at = found.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    // Who uses what is held for another job does not get more time by an edit.
+    // A gang that uses what is held for another job gets no more time by an edit of its job.
     let active = job.spec.active_deadline_seconds.map(i64::from).into_iter().chain(found.spec.active_deadline_seconds);
     Some(committed_at.saturating_add(active.min()?))
 }
