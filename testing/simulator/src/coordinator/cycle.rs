@@ -10,7 +10,7 @@ use gangindex::negotiate;
 use matchmaker::{AdKey, Ask, Config, Consent, Gang, Offer as Terms, PoolAd, Ports, Res, Role, Root, Snapshot, Usage};
 
 use crate::coordinator::view::{View, waits};
-use crate::coordinator::{Coordinator, Request};
+use crate::coordinator::{Coordinator, Drive, Request};
 use crate::objects::{Decision, Key, Match, Member, Stored};
 
 /// What an offer is; by its name's number, so that a namesake is the same again.
@@ -119,15 +119,17 @@ impl Coordinator {
             let refused = refused.filter(|(_, until)| **until > now_ms).map(|((_, offer), _)| *offer);
             jobs.push((name(stored.key), refused.collect()));
         }
-        let offers = || self.seen.values().filter_map(|stored| self.shown(stored)).collect();
+        let offers = || self.seen.values().filter_map(|stored| self.shown(stored, |_| true)).collect();
         (!jobs.is_empty()).then(|| Pool { offers: offers(), jobs })
     }
 
-    pub(super) fn shown(&self, stored: &Stored) -> Option<Shown> {
+    /// An offer as the engine sees it; what these drives take counts as taken, too.
+    pub(super) fn shown(&self, stored: &Stored, counts: impl Fn(&Drive) -> bool) -> Option<Shown> {
         let offer = stored.offer()?;
         let mut own = offer.used().saturating_sub(offer.shared.values().sum());
         let mut shared = offer.shared.clone();
-        for drive in self.drives.values().filter(|drive| !offer.claims.contains_key(&drive.view.uid)) {
+        let drives = self.drives.values().filter(|drive| counts(drive));
+        for drive in drives.filter(|drive| !offer.claims.contains_key(&drive.view.uid)) {
             for leg in drive.view.legs.iter().filter(|leg| leg.uid == stored.uid) {
                 match &leg.share {
                     Some(share) => {

@@ -8,10 +8,10 @@ use classad::Dialect;
 use matchmaker::{AdId, Ask, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, MemberCharge, Tree, Usage, taken_by_gang};
 
-use crate::coordinator::Coordinator;
 use crate::coordinator::cycle::{RESOURCE, Trade, key, name, offer_ad, offer_key};
 use crate::coordinator::preempting::Preempting;
 use crate::coordinator::view::{View, waits};
+use crate::coordinator::{Coordinator, Drive};
 use crate::objects::{Decision, Key, Match, Member, Nomination, Stored, Uid};
 use crate::planted::Planted;
 
@@ -53,7 +53,7 @@ impl Coordinator {
         }
         let ads = if own.scheme.is_ranked { &RANKED } else { &EQUAL };
         let ads = ads.as_ref()?;
-        let offers = self.seen.values().filter_map(|stored| self.shown(stored));
+        let offers = self.seen.values().filter_map(|stored| self.shown(stored, is_in_flight));
         let offers = offers.filter_map(|offer| offer_ad(&offer, ads.offers.get(usize::from(offer.name))?.clone()));
         let job_ads = jobs.iter().filter_map(|stored| {
             let (number, role) = (name(stored.key), Role::Asks);
@@ -76,7 +76,9 @@ impl Coordinator {
 
     fn stand(&self, stored: &Stored, pool: &Snapshot) -> Option<Stand> {
         let job = stored.job()?;
-        let nomination = job.nomination.clone().filter(|_| job.claim.is_none() && !self.is_driven(stored.uid))?;
+        let mut in_flight = self.drives.values().filter(|drive| is_in_flight(drive));
+        let is_in_flight = in_flight.any(|drive| drive.view.root.1 == stored.uid);
+        let nomination = job.nomination.clone().filter(|_| job.claim.is_none() && !is_in_flight)?;
         let nominee = match job {
             job if job.suspend || job.done || job.finished => Nominee::Over,
             _ if waits(stored, &self.seen) => Nominee::Waits,
@@ -198,6 +200,11 @@ impl Coordinator {
             counting: BTreeMap::new(),
         }
     }
+}
+
+/// Whether a claim is under way that is not decided: what it takes is not in the ledgers yet.
+fn is_in_flight(drive: &Drive) -> bool {
+    matches!(drive.claim.decision, claiming::Decision::Absent | claiming::Decision::Pending)
 }
 
 /// The name of the account that a job is charged to.
