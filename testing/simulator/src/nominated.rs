@@ -107,7 +107,13 @@ pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match) -> Option<Stri
     };
     let others = seen.values().filter(|stored| stored.uid != found.root.1 && !is_open(stored.uid));
     let nominations = others.filter_map(|stored| stored.job().filter(|job| job.claim.is_none())?.nomination.as_ref());
-    let nominations: Vec<&Nomination> = nominations.collect();
+    // One whose offers were edited is over.
+    let is_same = |member: &Member| {
+        let offer = seen.get(&Key::Offer(member.offer));
+        offer.is_some_and(|offer| (offer.uid, offer.generation) == (member.uid, member.generation))
+    };
+    let nominations: Vec<&Nomination> =
+        nominations.filter(|nomination| nomination.members.iter().all(is_same)).collect();
     let is_victim = |uid: &Uid| nominations.iter().any(|nomination| nomination.victims.contains(uid));
     let nominated: Vec<&Member> = nominations.iter().flat_map(|nomination| &nomination.members).collect();
     found.members.iter().filter(|member| member.share.is_none()).find_map(|member| {
