@@ -100,12 +100,14 @@ impl Preemptions {
     }
 }
 
-/// Whether a new gang takes what is held for another job, as far as its coordinator has seen.
-pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match) -> Option<String> {
+/// Whether a new gang takes what is held for another job, as far as its coordinator has seen. What is held for a job that it claims another
+/// gang for is held no longer.
+pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match, is_driven: impl Fn(Uid) -> bool) -> Option<String> {
     let is_open = |root: Uid| {
         seen.values().any(|other| other.found().is_some_and(|own| own.root.1 == root && !own.decision.is_over()))
     };
-    let others = seen.values().filter(|stored| stored.uid != found.root.1 && !is_open(stored.uid));
+    let others = seen.values().filter(|stored| stored.uid != found.root.1);
+    let others = others.filter(|stored| !is_open(stored.uid) && !is_driven(stored.uid));
     let nominations = others.filter_map(|stored| stored.job().filter(|job| job.claim.is_none())?.nomination.as_ref());
     // One whose offers were edited is over.
     let is_same = |member: &Member| {

@@ -147,7 +147,8 @@ impl Coordinator {
         self.seen.values().any(|one| one.offer().is_some_and(|offer| offer.claims.contains_key(&uid)))
     }
 
-    fn is_driven(&self, root: Uid) -> bool {
+    /// Whether it works on a claim of this job.
+    pub(crate) fn is_driven(&self, root: Uid) -> bool {
         self.drives.values().any(|drive| drive.view.root.1 == root)
     }
 

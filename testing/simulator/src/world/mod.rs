@@ -262,7 +262,7 @@ impl World {
         };
         let coordinator = self.coordinators.get(usize::from(number))?;
         coordinator.preempting.as_ref()?;
-        takes_what_is_nominated(&coordinator.seen, found)
+        takes_what_is_nominated(&coordinator.seen, found, |job| coordinator.is_driven(job))
     }
 
     fn life(&self, who: Who) -> u32 {
