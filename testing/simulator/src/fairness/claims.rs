@@ -8,7 +8,7 @@ use policy::{Amount, MemberCharge};
 
 use crate::fairness::accounts::CHARGE_OF_ONE;
 use crate::fairness::report::Put;
-use crate::fairness::world::World;
+use crate::fairness::world::Simulation;
 
 /// A gang that was handed on, until it is freed.
 pub(super) struct Running {
@@ -40,7 +40,7 @@ pub(super) fn charge_of(gang: &Gang) -> Amount {
     (gang.members.len() as Amount - 1) * CHARGE_OF_ONE
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// Claims a gang for a job that waits.
     pub(super) fn claim(&mut self, job: usize, gang: Gang) {
         let legs = vec![Hold::Free; gang.members.len().saturating_sub(1)];

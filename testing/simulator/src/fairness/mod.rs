@@ -14,14 +14,14 @@ pub use setting::{Machine, Past, Rules, Setting, Workload};
 
 use anyhow::Result;
 
-use world::World;
+use world::Simulation;
 
 /// Runs a setting to its end.
 ///
 /// # Errors
 /// If an expression of the setting cannot be parsed.
 pub fn run(setting: &Setting) -> Result<Report> {
-    let mut world = World::new(setting)?;
+    let mut world = Simulation::new(setting)?;
     world.run();
     Ok(world.report)
 }

@@ -12,10 +12,10 @@ use policy::{Amounts, Permitted, taken_by_gang};
 
 use crate::fairness::Rules;
 use crate::fairness::claims::{Running, charge_of};
-use crate::fairness::world::World;
+use crate::fairness::world::Simulation;
 
 /// What is held for a job.
-pub(super) struct Nomination {
+pub(super) struct HeldForJob {
     pub(super) gang: Gang,
     /// The victims, by the numbers of their gangs.
     victims: Vec<u64>,
@@ -35,7 +35,7 @@ pub(super) fn terms(rules: &Rules) -> Result<PreemptionTerms> {
     })
 }
 
-impl World<'_> {
+impl Simulation<'_> {
     /// The next steps of all nominations. `pool`: what is nominated counts as taken.
     pub(super) fn nominations_go_on(&mut self, pool: &Snapshot) {
         let Some(rules) = &self.setting.rules else { return };
@@ -123,7 +123,7 @@ impl World<'_> {
             let victims: Vec<u64> = victims.filter_map(|gang| gang.name.parse().ok()).collect();
             self.budget.spend(victims.len());
             self.report.nominations += 1;
-            self.nominations.insert(root.place(), Nomination { gang: gang.clone(), victims, since: self.now });
+            self.nominations.insert(root.place(), HeldForJob { gang: gang.clone(), victims, since: self.now });
         }
         !proposals.is_empty()
     }

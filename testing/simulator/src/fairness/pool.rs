@@ -13,16 +13,16 @@ use crate::fairness::Machine;
 pub(super) const SLOTS: &str = "slots";
 
 /// The ads.
-pub(super) struct Pool {
+pub(super) struct SimulatedPool {
     ads: Vec<Arc<PoolAd>>,
     jobs: usize,
     /// Of jobs, by their text.
     known: BTreeMap<String, Arc<Ports>>,
 }
 
-impl Pool {
+impl SimulatedPool {
     /// So many jobs, which say nothing yet, and these machines.
-    pub(super) fn new(jobs: usize, machines: &[Machine]) -> Result<Pool> {
+    pub(super) fn new(jobs: usize, machines: &[Machine]) -> Result<SimulatedPool> {
         let (mut ads, mut known) = (Vec::new(), BTreeMap::new());
         let silent = ports(&job_text(0, &[]), &mut known)?;
         ads.extend((0..jobs).map(|number| Arc::new(ad("Job", number, &silent, Role::Asks))));
@@ -31,7 +31,7 @@ impl Pool {
             let ports = ports(&text, &mut known)?;
             ads.push(Arc::new(ad("Machine", number, &ports, Role::Offers(Box::new(free_slot())))));
         }
-        Ok(Pool { ads, jobs, known })
+        Ok(SimulatedPool { ads, jobs, known })
     }
 
     /// The place of a machine.

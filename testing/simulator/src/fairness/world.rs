@@ -12,8 +12,8 @@ use policy::{Amount, EvictionBudget};
 use crate::chance::Chance;
 use crate::fairness::accounts::{CHARGE_OF_ONE, Party, policy_of};
 use crate::fairness::claims::{Running, charge_of};
-use crate::fairness::nominations::{Nomination, terms};
-use crate::fairness::pool::Pool;
+use crate::fairness::nominations::{HeldForJob, terms};
+use crate::fairness::pool::SimulatedPool;
 use crate::fairness::report::Report;
 use crate::fairness::{Past, Setting, Workload};
 
@@ -29,13 +29,13 @@ pub(super) struct SimulatedJob {
 }
 
 /// A simulation under way.
-pub(super) struct World<'s> {
+pub(super) struct Simulation<'s> {
     pub(super) setting: &'s Setting,
     pub(super) config: Config,
     pub(super) terms: Option<PreemptionTerms>,
     pub(super) engine: Engine,
     pub(super) budget: EvictionBudget,
-    pub(super) pool: Pool,
+    pub(super) pool: SimulatedPool,
     pub(super) parties: Vec<Party>,
     account_of: BTreeMap<AdId, Arc<str>>,
     pub(super) jobs: Vec<SimulatedJob>,
@@ -45,15 +45,15 @@ pub(super) struct World<'s> {
     pub(super) running: BTreeMap<usize, Running>,
     /// By machine, the job that has it.
     pub(super) holders: Vec<Option<usize>>,
-    pub(super) nominations: BTreeMap<usize, Nomination>,
+    pub(super) nominations: BTreeMap<usize, HeldForJob>,
     pub(super) numbers: u64,
     pub(super) now: i64,
     chance: Chance,
     pub(super) report: Report,
 }
 
-impl<'s> World<'s> {
-    pub(super) fn new(setting: &'s Setting) -> Result<World<'s>> {
+impl<'s> Simulation<'s> {
+    pub(super) fn new(setting: &'s Setting) -> Result<Simulation<'s>> {
         let accounts = setting.weights.len();
         let count = match &setting.workload {
             Workload::Saturated { .. } => accounts * (setting.machines.len() + BACKLOG),
@@ -68,13 +68,13 @@ impl<'s> World<'s> {
         let name = |job: &SimulatedJob| parties.get(job.account).map(|party| party.name.clone());
         let account_of =
             jobs.iter().enumerate().filter_map(|(place, job)| Some((AdId::at(place), name(job)?))).collect();
-        Ok(World {
+        Ok(Simulation {
             setting,
             config: Config { explains: false, ..Config::product() },
             terms: setting.rules.as_ref().map(terms).transpose()?,
             engine: Engine::default(),
             budget: EvictionBudget::default(),
-            pool: Pool::new(count, &setting.machines)?,
+            pool: SimulatedPool::new(count, &setting.machines)?,
             parties,
             account_of,
             jobs,
