@@ -65,7 +65,7 @@ impl Default for Collective {
             window: 1000,
             steps: 200_000,
             gangs_max: 1000,
-            listed_max: 1_000_000,
+            listed_max: 200_000,
             candidates_max: u64::MAX,
             weight: Weight::One,
             pinned: BTreeSet::new(),

@@ -16,9 +16,6 @@ use crate::status::{Finding, WHY_MAX, cut};
 
 /// How many times the steps of a cycle are spent on listing the gangs that the jobs of a window may have.
 const LISTING: u64 = 4;
-/// How many gangs of all jobs of a window are listed, and how many of each job at most.
-const GANGS_MAX: usize = 200_000;
-const GANGS_OF_ONE: usize = 1000;
 
 // How jobs are served. Not a doc comment: clap would take it for the description of the program.
 #[derive(Clone, Debug, Args)]
@@ -90,12 +87,10 @@ impl PlacingFlags {
         Some(Collective {
             window,
             steps: self.placing_steps,
-            gangs_max: GANGS_OF_ONE,
-            listed_max: GANGS_MAX,
             candidates_max: engine.cycle_steps_max.saturating_mul(LISTING),
             weight,
             pinned: overdue(pool, now.as_second(), self.max_wait()),
-            fair: true,
+            ..Collective::default()
         })
     }
 
