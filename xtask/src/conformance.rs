@@ -7,7 +7,7 @@ use crate::output::line;
 
 /// Builds the program, with patterns as HTCondor matches them, and prints its path as the last line.
 pub(crate) fn run() -> Result<()> {
-    let program = repository::build(&["--package", "conformance", "--features", "pcre"], "conformance")?;
+    let program = repository::program("conformance")?;
     line(program.display());
     Ok(())
 }

@@ -12,7 +12,7 @@ pub(crate) fn chaos(minutes: u64, seed: Option<u64>, elect: bool, attacks: bool)
     let mut flags = vec![format!("--minutes={minutes}"), format!("--elect={elect}")];
     flags.extend(seed.map(|seed| format!("--seed={seed}")));
     flags.extend(attacks.then(|| "--attacks".to_owned()));
-    program(&["--package", "stress", "--bin", "chaos"], &flags)
+    program(&["--bin", "chaos"], &flags)
 }
 
 /// Claims on a real API server, measured.
@@ -26,14 +26,14 @@ pub(crate) fn load(
     flags.extend(words.iter().map(|(name, word)| format!("--{name}={word}")));
     flags.extend(work.then(|| "--work".to_owned()));
     flags.extend(drain.map(|depths| format!("--drain={depths}")));
-    program(&["--release", "--package", "stress", "--bin", "load"], &flags)
+    program(&["--release", "--bin", "load"], &flags)
 }
 
 /// Attacks of one tenant, and what the others notice of them.
 pub(crate) fn attack(only: Option<&str>, samples: usize, scale: usize) -> Result<ExitCode> {
     let only = only.map_or_else(|| "--attack".to_owned(), |rows| format!("--attack={rows}"));
     let flags = [only, format!("--samples={samples}"), format!("--scale={scale}")];
-    program(&["--release", "--package", "stress", "--bin", "load"], &flags)
+    program(&["--release", "--bin", "load"], &flags)
 }
 
 /// Builds the control plane if need be, then the program, and runs it; its exit code is ours.

@@ -2,6 +2,7 @@
 
 mod book;
 mod exceptions;
+mod features;
 mod imports;
 mod links;
 mod names;
@@ -50,6 +51,7 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     let mut findings = imports::findings(&metadata(root)?, &reached(root)?);
     findings.extend(imports::undescribed(&metadata(root)?, &fs::read_to_string(root.join(CRATES))?));
     findings.extend(exceptions::findings(&excepted(&sources), &fs::read_to_string(root.join(exceptions::LIST))?));
+    findings.extend(features::compiled_twice(&tree(root, "normal,build")?, &tree(root, "normal,build,dev")?));
     findings.extend(sources.iter().flat_map(sources::findings));
     let headings = links::headings(&sources);
     findings
@@ -104,6 +106,11 @@ fn read(root: &Path, folder: &Path, sources: &mut Vec<Source>) -> Result<()> {
 
 fn metadata(root: &Path) -> Result<Value> {
     Ok(serde_json::from_str(&cargo::text(root, &["metadata", "--no-deps", "--format-version", "1"])?)?)
+}
+
+/// All packages of the workspace with their features, with dependencies of these kinds.
+fn tree(root: &Path, edges: &str) -> Result<String> {
+    cargo::text(root, &["tree", "--workspace", "--edges", edges, "--prefix", "none", "--format", features::FORMAT])
 }
 
 /// Asked of each crate by itself: in the workspace as a whole, the programs switch features of shared packages on.

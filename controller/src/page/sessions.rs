@@ -78,7 +78,7 @@ fn digest(number: &str) -> [u8; 32] {
 /// The system has no random numbers.
 pub(crate) fn new_number() -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 16];
-    getrandom::getrandom(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -31,7 +31,8 @@ fn beside(stage: &'static Stage, test: &str, ad: &str) -> Namespace {
 fn b4_names_that_lead_to_names_keep_nobody_waiting() {
     let level = |level: usize| format!("s{level} = {{s{0}, s{0}, s{0}, s{0}}}; ", level - 1);
     let names: String = (1..=39).map(level).collect();
-    let tenant = beside(Stage::attacked(), "b4", &format!("[ s0 = 1; {names} Requirements = size(s39) > other.Memory ]"));
+    let tenant =
+        beside(Stage::attacked(), "b4", &format!("[ s0 = 1; {names} Requirements = size(s39) > other.Memory ]"));
     let reason = condition(&tenant.get("gmj/costly"), "Matched").1;
     assert!(["NoCandidates", "RefusedByOffers"].contains(&reason.as_str()), "{reason}");
 }

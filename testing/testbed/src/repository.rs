@@ -37,12 +37,12 @@ pub fn demonstration() -> Result<(PathBuf, PathBuf)> {
     Ok((controller, server))
 }
 
-/// The same as it is shipped: optimised, with nothing but what its own crate asks for.
+/// The same, optimised.
 ///
 /// # Errors
 /// When it does not compile.
-pub fn optimised(package: &str, name: &str) -> Result<PathBuf> {
-    build(&["--release", "--package", package, "--bin", name], name)
+pub fn optimised(name: &str) -> Result<PathBuf> {
+    build(&["--release", "--workspace", "--bin", name], name)
 }
 
 /// Programs as releases contain them, by package and name: optimised, static, with no path of this machine in them. The same sources

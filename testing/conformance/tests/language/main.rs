@@ -11,13 +11,6 @@ mod tests {
 
     use crate::cases::{Case, judge, own_cases, shared_cases};
 
-    /// Groups that may have failing cases, how many of the visible ones fail, and why.
-    const EXCEPTIONS: [(&str, usize, &str); 1] = [(
-        "eval/fn_regexp_pcre",
-        1,
-        "look-around is beyond regular languages; the feature `pcre` adds an engine for it",
-    )];
-
     /// What fails, group by group.
     fn failures(cases: &[Case]) -> Vec<String> {
         let mut groups: BTreeMap<String, (usize, Vec<String>)> = BTreeMap::new();
@@ -29,8 +22,7 @@ mod tests {
         let mut wrong = Vec::new();
         for (group, (total, failures)) in &groups {
             println!("{:>6} / {total:<6} {group}", total - failures.len());
-            let excepted = EXCEPTIONS.iter().find(|(name, ..)| name == group && !cfg!(feature = "pcre"));
-            if failures.len() > excepted.map_or(0, |(_, allowed, _)| *allowed) && !Case::is_quirk(group) {
+            if !Case::is_quirk(group) {
                 wrong.extend(failures.iter().map(|failure| format!("{group}: {failure}")));
             }
         }

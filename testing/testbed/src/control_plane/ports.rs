@@ -1,9 +1,8 @@
 //! Turns chance into loopback ports that nobody listens on right now.
 
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::TcpListener;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 /// Where ports are looked for: below the ports that Linux and macOS hand to outgoing connections, so that a component
 /// which is killed and restarted finds its port still free.
@@ -19,7 +18,7 @@ const TRIES_MAX: u16 = 200;
 /// When none is found.
 pub fn free() -> Result<u16> {
     for _ in 0..TRIES_MAX {
-        let port = FIRST + u16::try_from(random() % u64::from(COUNT))?;
+        let port = FIRST + u16::try_from(random()? % u64::from(COUNT))?;
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
             return Ok(port);
         }
@@ -27,7 +26,7 @@ pub fn free() -> Result<u16> {
     bail!("no free loopback port in {FIRST}..{} after {TRIES_MAX} tries", FIRST + COUNT)
 }
 
-/// A number nobody can foresee, from the seed that the standard library draws for each of its hash maps.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// A random number of the operating system.
+pub(crate) fn random() -> Result<u64> {
+    getrandom::u64().context("the operating system has no random numbers")
 }

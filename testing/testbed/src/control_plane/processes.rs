@@ -12,7 +12,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::ports;
 use super::watchdog::{self, Watchdog};
 use crate::polling::until;
 
@@ -62,13 +61,16 @@ impl Processes {
     /// When the folder exists already or cannot be made.
     pub fn create(place: &Place, afterwards: Afterwards) -> Result<Self> {
         let folder = match place {
-            Place::Temporary => std::env::temp_dir().join(format!("gangmatch-{:016x}", ports::random())),
-            Place::At(folder) => folder.clone(),
+            Place::Temporary => tempfile::Builder::new().prefix("gangmatch-").tempdir()?.keep(),
+            Place::At(folder) => {
+                if let Some(parent) = folder.parent() {
+                    fs::create_dir_all(parent)?;
+                }
+                let made = DirBuilder::new().mode(0o700).create(folder);
+                made.with_context(|| format!("cannot create {}", folder.display()))?;
+                folder.clone()
+            }
         };
-        if let Some(parent) = folder.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        DirBuilder::new().mode(0o700).create(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let folder = folder.canonicalize()?;
         let watchdog = Watchdog::arm(&folder, afterwards)?;
         let processes = Self { folder, children: Mutex::default(), watchdog: Mutex::new(Some(watchdog)) };

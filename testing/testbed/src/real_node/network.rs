@@ -34,7 +34,7 @@ impl Network {
         let mut tries = 0;
         let network = loop {
             tries += 1;
-            let network = Self { number: u8::try_from(random() % 256)? };
+            let network = Self { number: u8::try_from(random()? % 256)? };
             let outside = network.device();
             // The name of the device reserves the number.
             let made =

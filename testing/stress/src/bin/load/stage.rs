@@ -92,7 +92,7 @@ impl Stage {
     pub(crate) async fn controller(&self, flags: &[String]) -> Result<Controller<'static>> {
         let (plane, kubeconfig, flags) = (self.plane, self.kubeconfig.clone(), flags.to_vec());
         tokio::task::spawn_blocking(move || {
-            let executable = repository::optimised("controller", "gangmatch-controller")?;
+            let executable = repository::optimised("gangmatch-controller")?;
             let mut all = vec!["--lease-seconds=300"];
             all.extend(flags.iter().map(String::as_str));
             let controller = product::spawn_executable(plane, &executable, &kubeconfig, &all)?;

@@ -16,6 +16,8 @@ use crate::line;
 
 /// How long an attack may take until it is in place; what is not there by then stays away.
 const PLACED_MAX: Duration = Duration::from_secs(300);
+/// How many latencies are not counted: until each machine has ended a claim, a controller has less to do than later.
+const UNCOUNTED: usize = 100;
 
 /// What is asked for.
 pub(crate) struct AttackOptions {
@@ -46,6 +48,7 @@ pub(crate) async fn run(wish: &AttackOptions, flags: &[String]) -> Result<()> {
 
 async fn one(ground: &Ground, row: Row, wish: &AttackOptions, flags: &[String]) -> Result<Compared> {
     let defence = ground.defence(flags).await?;
+    ground.samples(row.sampled(), UNCOUNTED).await?;
     let without = ground.samples(row.sampled(), wish.samples).await?;
     let meter = defence.meter()?;
     let begun = Instant::now();
