@@ -13,6 +13,8 @@ use crate::table::{Bits, as_usize};
 
 /// How many rows are looked at in about the time of a step.
 const ROWS_OF_A_STEP: usize = 16;
+/// If candidate sets have more rows than this together, offers are not compared: it would take as long as the placement.
+const COMPARED_MAX: usize = 4_000_000;
 
 /// Rows by all that roots can tell of them: of rows with equal numbers nothing differs that matters.
 struct Signatures {
@@ -23,6 +25,7 @@ struct Signatures {
     asks: Vec<Option<u32>>,
     /// Rows that are like no other one.
     alone: Bits,
+    /// The numbers that were given for what is being told.
     seen: HashMap<(u32, Fact), u32, RandomState>,
 }
 
@@ -96,6 +99,10 @@ impl Indexed {
             }
         }
         let sets: BTreeSet<usize> = stars.iter().flatten().copied().collect();
+        let compared = sets.iter().filter_map(|set| run.candidate_sets.get(*set)).map(|set| set.may.count());
+        if compared.fold(0, usize::saturating_add) > COMPARED_MAX {
+            return BTreeMap::new();
+        }
         // by joined port: the rows of port 0
         let mut hubs: BTreeMap<usize, Bits> = BTreeMap::new();
         for (first, rest) in stars.iter().filter_map(|ports| ports.split_first()) {
@@ -188,6 +195,7 @@ impl Indexed {
 impl Signatures {
     /// Which rows are candidates of a set, and with which scores.
     fn tell_candidates(&mut self, set: usize, candidates: &Candidates, known: &mut Known<'_>) {
+        self.seen.clear();
         for row in candidates.may.iter().filter(|row| candidates.passes(*row, known)).collect::<Vec<u32>>() {
             let Some(score) = candidates.score(row, known.table, known.ranks) else {
                 self.set_alone(row);
@@ -216,6 +224,7 @@ impl Signatures {
             let code = |column: &u32| known.table.columns.get(*column)?.codes().get(as_usize(row)).copied();
             columns.iter().map(|column| code(column).map_or(0, |code| code + 1)).collect()
         };
+        self.seen.clear();
         let (of_hub, own) = joined_port.reads();
         for row in hub.iter() {
             self.add(row, Fact::Shows(2 * port, shown(&of_hub, row)));
