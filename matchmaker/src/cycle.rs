@@ -12,6 +12,17 @@ use crate::within_quotas::{Within, best_within};
 ///
 /// The same snapshot, configuration and time give the same cycle with every finder. `now` is in seconds since 1970.
 pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, finder: &mut F) -> Cycle {
+    negotiate_first(snapshot, usize::MAX, config, now, finder)
+}
+
+/// The same, but only for so many roots: the first ones.
+pub(crate) fn negotiate_first<F: Finder>(
+    snapshot: &Snapshot,
+    roots_max: usize,
+    config: &Config,
+    now: i64,
+    finder: &mut F,
+) -> Cycle {
     // 1. Order the submitters, and give each an equal share of the steps.
     let mut line = Line::of(snapshot);
     let mut round = Round::of(snapshot, config, now, line.names().iter());
@@ -24,7 +35,8 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
             round.last = true;
         }
         // 2. Take the next root.
-        while let Some(turn) = line.next() {
+        while round.cycle.gangs.len() + failed.len() < roots_max {
+            let Some(turn) = line.next() else { break };
             if config.stop.is_set() {
                 round.cycle.skipped.push(turn.ad);
                 line.not_found();

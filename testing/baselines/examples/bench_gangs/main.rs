@@ -1,13 +1,15 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
 //! `cargo run -q --release -p baselines --example bench_gangs -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
-//! [--incremental 0.01] [--explain] [--accounts] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! [--incremental 0.01] [--explain] [--accounts] [--profile] [--placing [--window 1000] [--steps 200000] [--submitters 1]]`.
+//! FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
 mod accounts;
 mod load;
 mod measure;
 mod orders;
+mod placing;
 
 use std::error::Error;
 use std::io::Write;
@@ -42,6 +44,8 @@ struct Options {
     explain: bool,
     /// Adds a hundred accounts with quotas.
     accounts: bool,
+    /// Places jobs together, instead of serving them in turn.
+    placing: Option<placing::Asked>,
     /// Runs one cycle of each kind and reads no clock: for profilers, which count instructions.
     profile: bool,
 }
@@ -55,6 +59,7 @@ fn options() -> Fallible<Options> {
         rounds: 5,
         explain: false,
         accounts: false,
+        placing: None,
         profile: false,
     };
     let mut arguments = std::env::args().skip(1);
@@ -67,6 +72,10 @@ fn options() -> Fallible<Options> {
             "--rounds" => options.rounds = value()?.parse()?,
             "--explain" => options.explain = true,
             "--accounts" => options.accounts = true,
+            "--placing" => _ = options.placing.get_or_insert_default(),
+            "--window" => options.placing.get_or_insert_default().window = value()?.parse()?,
+            "--steps" => options.placing.get_or_insert_default().steps = value()?.parse()?,
+            "--submitters" => options.placing.get_or_insert_default().submitters = value()?.parse()?,
             "--profile" => options.profile = true,
             file => options.file = file.to_owned(),
         }
@@ -93,12 +102,20 @@ fn main() -> Fallible<()> {
     let prefer = if options.order == "engine" { options.prefer } else { Prefer::FirstFit };
     let workload = Workload::read(&options.file, prefer)?;
     let config = Config::product();
+    if let (Some(asked), true) = (options.placing, options.profile) {
+        placing::profile(&workload, &config, asked)?;
+        return Ok(());
+    }
     if options.profile {
         let (snapshot, mut engine, _) = from_text(&workload, &config)?;
         let with = |snapshot: Snapshot| if options.accounts { with_accounts(&snapshot) } else { snapshot };
         cycle_from_nothing(&mut engine, &with(snapshot.clone()), &config);
         let next = with(replaced(&workload, &snapshot, options.incremental, 0)?);
         cycle_after_changes(&mut engine, &next, &config);
+        return Ok(());
+    }
+    if let Some(asked) = options.placing {
+        writeln!(std::io::stdout(), "{}", placing::figures(&workload, &config, asked, options.rounds)?)?;
         return Ok(());
     }
     let line = match options.order.as_str() {
