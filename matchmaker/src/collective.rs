@@ -330,7 +330,7 @@ fn turns<'s>(snapshot: &'s Snapshot, gangs: &BTreeMap<AdId, &Gang>, config: &Con
         match gangs.get(&turn.ad) {
             None => line.not_found(),
             // It comes again.
-            Some(gang) if line.serve(&turn, gang, config, now).is_none() => continue,
+            Some(gang) if line.serve(&turn, gang, None, (config, now)).is_none() => continue,
             Some(_) if is_guaranteed => drop(turns.guaranteed.insert(turn.ad)),
             Some(_) => {}
         }

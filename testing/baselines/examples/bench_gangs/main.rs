@@ -1,9 +1,10 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
 //! `cargo run -q --release -p baselines --example bench_gangs -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
-//! [--incremental 0.01] [--explain] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! [--incremental 0.01] [--explain] [--accounts] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
+mod accounts;
 mod load;
 mod measure;
 mod orders;
@@ -17,6 +18,7 @@ use gangindex::Indexed;
 use matchmaker::{Config, Cycle, Snapshot};
 use serde_json::json;
 
+use accounts::with_accounts;
 use load::{Prefer, Workload, replaced};
 use measure::{Times, peak_rss_mb, scalar_pair_ns};
 
@@ -38,6 +40,8 @@ struct Options {
     rounds: usize,
     /// Explains the roots without a gang, too.
     explain: bool,
+    /// Adds a hundred accounts with quotas.
+    accounts: bool,
     /// Runs one cycle of each kind and reads no clock: for profilers, which count instructions.
     profile: bool,
 }
@@ -50,6 +54,7 @@ fn options() -> Fallible<Options> {
         incremental: 0.01,
         rounds: 5,
         explain: false,
+        accounts: false,
         profile: false,
     };
     let mut arguments = std::env::args().skip(1);
@@ -61,6 +66,7 @@ fn options() -> Fallible<Options> {
             "--incremental" => options.incremental = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--explain" => options.explain = true,
+            "--accounts" => options.accounts = true,
             "--profile" => options.profile = true,
             file => options.file = file.to_owned(),
         }
@@ -89,8 +95,10 @@ fn main() -> Fallible<()> {
     let config = Config::product();
     if options.profile {
         let (snapshot, mut engine, _) = from_text(&workload, &config)?;
-        cycle_from_nothing(&mut engine, &snapshot, &config);
-        cycle_after_changes(&mut engine, &replaced(&workload, &snapshot, options.incremental, 0)?, &config);
+        let with = |snapshot: Snapshot| if options.accounts { with_accounts(&snapshot) } else { snapshot };
+        cycle_from_nothing(&mut engine, &with(snapshot.clone()), &config);
+        let next = with(replaced(&workload, &snapshot, options.incremental, 0)?);
+        cycle_after_changes(&mut engine, &next, &config);
         return Ok(());
     }
     let line = match options.order.as_str() {
