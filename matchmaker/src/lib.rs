@@ -63,7 +63,7 @@ pub use preemption::{
     FindGang, HeldGang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right, preempt,
 };
 pub use reservation::{
-    Backfilled, FindGangs, HeldGangs, HeldOffers, Reservation, Reserving, StandingReservation, backfill, free_at,
+    Backfilled, FindGangs, HeldGangs, HeldOffers, Reservation, Reserving, StoredReservation, backfill, free_at,
     held_for_others, may_keep, reserve,
 };
 pub use score::{FixedPoint, Score};

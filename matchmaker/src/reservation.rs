@@ -17,7 +17,7 @@ use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
 use crate::preemption::FindGang;
 
-pub use self::backfill::{Backfilled, FindGangs, HeldGangs, StandingReservation, backfill, held_for_others};
+pub use self::backfill::{Backfilled, FindGangs, HeldGangs, StoredReservation, backfill, held_for_others};
 use self::occupancy::Occupancy;
 
 /// The most roots that are looked at in one cycle.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use classad::{Dialect, parse_ad};
 use matchmaker::{
     AdId, AdKey, Config, Consent, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
-    Reserving, Role, Root, Seats, Snapshot, StandingReservation, Usage, backfill, free_at, held_for_others, may_keep,
+    Reserving, Role, Root, Seats, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others, may_keep,
     negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
@@ -222,10 +222,10 @@ impl World {
             let mut gangs = cycle.gangs.clone();
             if let Some(gang) = seen {
                 let free_at = free_at(&here.pool, gang, &here.held);
-                let standing = [StandingReservation { root: big, gang: gang.clone(), free_at }];
+                let reserved = [StoredReservation { root: big, gang: gang.clone(), free_at }];
                 let all: BTreeMap<AdId, i64> = unmatched.iter().map(|root| (*root, now)).collect();
                 let ends = if mistake == Some(Mistake::AnyLength) { &all } else { &here.ends };
-                let held = HeldGangs { standing: &standing, waiting: &unmatched, ends };
+                let held = HeldGangs { reserved: &reserved, waiting: &unmatched, ends };
                 let mut search =
                     |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, &mut Plain::default());
                 let used = backfill((&here.pool, &gangs), held, (&config, now), &mut search);
@@ -393,8 +393,8 @@ fn a_job_that_ends_in_time_uses_what_is_held_and_others_are_told() {
         let waiting: BTreeSet<AdId> = here.pool.roots.iter().map(|root| root.ad).collect();
         let free_at = free_at(&here.pool, &gang, &here.held);
         assert_eq!(free_at, Some(9));
-        let standing = [StandingReservation { root: here.big.unwrap(), gang: gang.clone(), free_at }];
-        let held = HeldGangs { standing: &standing, waiting: &waiting, ends: &here.ends };
+        let reserved = [StoredReservation { root: here.big.unwrap(), gang: gang.clone(), free_at }];
+        let held = HeldGangs { reserved: &reserved, waiting: &waiting, ends: &here.ends };
         let used = backfill((&here.pool, &[]), held, (&config, 1), &mut search).gangs.len();
         (used, held_for_others((&here.pool, &[]), held, (&config, 1), &mut search).len())
     };

@@ -7,8 +7,8 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reserving, Snapshot, StandingReservation,
-    Verdict, backfill, free_at, held_for_others, may_keep, reserve,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reserving, Snapshot, StoredReservation, Verdict,
+    backfill, free_at, held_for_others, may_keep, reserve,
 };
 use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
@@ -34,7 +34,7 @@ pub(super) struct CycleReservations {
 #[derive(Default)]
 pub(crate) struct ReservationsFound {
     /// Those that stand.
-    pub(super) standing: Vec<StandingReservation>,
+    pub(super) reserved: Vec<StoredReservation>,
     /// Those that are to be made.
     pub(super) new: Vec<Reservation>,
     /// Roots that would have gangs if nothing were reserved.
@@ -55,8 +55,8 @@ impl Nominations {
         let rules = objects.pool_policy.as_ref()?.terms.reservation.as_ref()?;
         let policy = pool.policy.as_ref()?;
         let (now, now_ms) = (claims.context.clock.now().as_second(), claims.context.now_ms());
-        let standing = stored.iter().filter(|stored| stored.nomination.kind == NominationKind::Reservation).count();
-        let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(standing);
+        let reserved = stored.iter().filter(|stored| stored.nomination.kind == NominationKind::Reservation).count();
+        let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(reserved);
         let rests = |account: &str| self.rests.get(account).is_some_and(|pause: &Pause| pause.lasts(now_ms));
         let has_waited = |root: AdId| {
             let ad = pool.ad(root)?;
@@ -70,7 +70,7 @@ impl Nominations {
         let may_reserve = room > 0 && self.writing.lock().is_empty();
         let roots = pool.roots.iter().filter(|_| may_reserve);
         let candidates: BTreeSet<AdId> = roots.filter_map(|root| has_waited(root.ad)).collect();
-        if candidates.is_empty() && standing == 0 {
+        if candidates.is_empty() && reserved == 0 {
             return None;
         }
         let input = reservation_input(objects, pool, assumed, now)?;
@@ -95,7 +95,7 @@ impl Nominations {
         };
         for root in &found.kept_waiting {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
-            findings.insert(uid, Arc::new(words::held_for_others(&finding, found.standing.len())));
+            findings.insert(uid, Arc::new(words::held_for_others(&finding, found.reserved.len())));
         }
         for Reservation { root, gang, .. } in &found.new {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
@@ -122,7 +122,7 @@ impl CycleReservations {
         let is_kept = may_keep(pool, (root, gang), &self.input.held, (settings, now));
         if is_kept {
             let free_at = free_at(pool, gang, &self.input.held);
-            found.standing.push(StandingReservation { root, gang: gang.clone(), free_at });
+            found.reserved.push(StoredReservation { root, gang: gang.clone(), free_at });
         }
         is_kept
     }
@@ -140,10 +140,10 @@ impl CycleReservations {
             short.map(|unmatched| unmatched.root).collect()
         };
         let quiet = EngineConfig { explains: false, ..settings.clone() };
-        if !found.standing.is_empty() {
+        if !found.reserved.is_empty() {
             let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
             let waiting = short(cycle, is_short);
-            let held = HeldGangs { standing: &found.standing, waiting: &waiting, ends: &self.input.ends };
+            let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
             let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
             let used = backfill((pool, &cycle.gangs), held, (&quiet, now), &mut search);
             for root in used.gangs.iter().filter_map(Gang::root) {
@@ -154,8 +154,8 @@ impl CycleReservations {
             cycle.charges.extend(used.charges);
         }
         let waiting = short(cycle, |why| *why == Verdict::WaitingForCapacity);
-        if !found.standing.is_empty() {
-            let held = HeldGangs { standing: &found.standing, waiting: &waiting, ends: &self.input.ends };
+        if !found.reserved.is_empty() {
+            let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
             let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
             found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), &mut search);
         }

@@ -58,7 +58,7 @@ fn reservations(
     let known = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
     let input = reservation_input(objects, pool, &CycleInputs::of(objects).assumed, now);
     let Some((rules, input)) = known.zip(input) else { return Vec::new() };
-    let standing = nominated(objects).filter(|(_, _, nomination)| nomination.kind == NominationKind::Reservation);
+    let reserved = nominated(objects).filter(|(_, _, nomination)| nomination.kind == NominationKind::Reservation);
     let has_waited = |root: AdId| {
         let key = pool.ad(root).map(|ad| ObjectKey::new(&ad.key.namespace, &ad.key.name));
         let job = key.and_then(|key| objects.jobs.get(&key)).map(|held| &held.object);
@@ -66,7 +66,7 @@ fn reservations(
     };
     let short = cycle.unmatched.iter().filter(|unmatched| unmatched.why.verdict == Verdict::WaitingForCapacity);
     let candidates: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).filter(|root| has_waited(*root)).collect();
-    let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(standing.count());
+    let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(reserved.count());
     let ReservationInput { held, ends, nominated, .. } = &input;
     let reserving = Reserving { held, ends, candidates: &candidates, nominated, room };
     reserve((pool, &cycle.gangs), &reserving, (config, now), search)

@@ -18,7 +18,7 @@ pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
 
 /// A reservation that stands, and counts as taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StandingReservation {
+pub struct StoredReservation {
     /// The root.
     pub root: AdId,
     /// Its gang.
@@ -31,7 +31,7 @@ pub struct StandingReservation {
 #[derive(Clone, Copy, Debug)]
 pub struct HeldGangs<'h> {
     /// The reservations.
-    pub standing: &'h [StandingReservation],
+    pub reserved: &'h [StoredReservation],
     /// The roots that a cycle has left over because of capacity or quotas.
     pub waiting: &'h BTreeSet<AdId>,
     /// When their claims end at the latest, if they are found now; of those of which that is known.
@@ -55,12 +55,12 @@ pub fn backfill(
     (config, now): (&Config, i64),
     search: &mut FindGangs<'_>,
 ) -> Backfilled {
-    let mut known: Vec<(i64, &StandingReservation)> =
-        held.standing.iter().filter_map(|standing| Some((standing.free_at?, standing))).collect();
-    known.sort_by_key(|(free_at, standing)| (Reverse(*free_at), standing.root));
+    let mut known: Vec<(i64, &StoredReservation)> =
+        held.reserved.iter().filter_map(|reserved| Some((reserved.free_at?, reserved))).collect();
+    known.sort_by_key(|(free_at, reserved)| (Reverse(*free_at), reserved.root));
     let (mut all, mut found) = (Backfilled::default(), gangs.to_vec());
     for (number, (free_at, _)) in known.iter().enumerate() {
-        let usable: Vec<&StandingReservation> = known.iter().take(number + 1).map(|(_, standing)| *standing).collect();
+        let usable: Vec<&StoredReservation> = known.iter().take(number + 1).map(|(_, reserved)| *reserved).collect();
         let is_short = |root: AdId| held.ends.get(&root).is_some_and(|ends| ends <= free_at);
         let Some(view) = view((snapshot, &found), &usable, held, is_short, (config, now)) else { continue };
         let cycle = search(&view, config, now);
@@ -78,7 +78,7 @@ pub fn held_for_others(
     (config, now): (&Config, i64),
     search: &mut FindGangs<'_>,
 ) -> BTreeSet<AdId> {
-    let usable: Vec<&StandingReservation> = held.standing.iter().collect();
+    let usable: Vec<&StoredReservation> = held.reserved.iter().collect();
     if usable.is_empty() {
         return BTreeSet::new();
     }
@@ -89,20 +89,20 @@ pub fn held_for_others(
 /// The pool after some gangs, with what these reservations hold as free, for those roots that wait and may use it. None if there are none.
 fn view(
     (snapshot, gangs): (&Snapshot, &[Gang]),
-    usable: &[&StandingReservation],
+    usable: &[&StoredReservation],
     held: HeldGangs<'_>,
     may: impl Fn(AdId) -> bool,
     (config, now): (&Config, i64),
 ) -> Option<Snapshot> {
     let policy = snapshot.policy.as_ref()?;
     let left = snapshot.after(gangs);
-    let is_standing = |root: AdId| held.standing.iter().any(|standing| standing.root == root);
+    let is_reserved = |root: AdId| held.reserved.iter().any(|reserved| reserved.root == root);
     let mut roots = left.roots.clone();
-    roots.retain(|root| held.waiting.contains(&root.ad) && !is_standing(root.ad) && may(root.ad));
+    roots.retain(|root| held.waiting.contains(&root.ad) && !is_reserved(root.ad) && may(root.ad));
     if roots.is_empty() {
         return None;
     }
-    let mut view = left.freed(usable.iter().flat_map(|standing| unshared(&standing.gang)));
+    let mut view = left.freed(usable.iter().flat_map(|reserved| unshared(&reserved.gang)));
     (view.roots, view.frugal, view.bands) = (roots, left.frugal.clone(), left.bands.clone());
     view.policy = Some(Arc::new(accounts_after((snapshot, policy), gangs, usable, (config, now))));
     Some(view)
@@ -112,11 +112,11 @@ fn view(
 fn accounts_after(
     (snapshot, policy): (&Snapshot, &Policy),
     gangs: &[Gang],
-    usable: &[&StandingReservation],
+    usable: &[&StoredReservation],
     (config, now): (&Config, i64),
 ) -> Policy {
     let (mut seats, mut prices, mut changes) = (policy.seats.clone(), Prices::of(config, now), BTreeMap::new());
-    for (gang, sign) in gangs.iter().map(|gang| (gang, 1)).chain(usable.iter().map(|standing| (&standing.gang, -1))) {
+    for (gang, sign) in gangs.iter().map(|gang| (gang, 1)).chain(usable.iter().map(|reserved| (&reserved.gang, -1))) {
         let Some(account) = gang.root().and_then(|root| policy.account_of.get(&root)) else { continue };
         let charge = if sign > 0 {
             policy.charge_of((snapshot, gang), account, &mut seats, &mut prices)
