@@ -34,7 +34,7 @@ pub use digest::Digest;
 pub use event::{Action, Event};
 pub use leg::{Activity, Agent, Hold, Leg, Vote};
 pub use nomination::{
-    NominatedSeats, Nomination, NominationEnd, NominationStep, Nominee, VictimClaim, nomination_steps,
+    NominatedSeats, Nomination, NominationEnd, NominationKind, NominationStep, Nominee, VictimClaim, nomination_steps,
 };
 pub use reason::Reason;
 pub use step::step;

@@ -3,6 +3,17 @@
 //! The order of the writes is the protocol. The nomination is stored before any gang is ended for it (N1). Then its victims are released, as any
 //! claim is (N2, N3). As soon as all of its gang is free, the job claims it, and the write that reserves the job takes the nomination out (N4). A
 //! nomination that comes to nothing is taken out (N5). A leader that did not decide on it asks first whether it is still right.
+//!
+//! A reservation is a nomination without victims: no gang is ended for it, and it waits until all of its gang is free.
+
+/// Why a gang is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NominationKind {
+    /// Gangs are ended for the job.
+    Preemption,
+    /// Those that have its offers end by themselves.
+    Reservation,
+}
 
 /// What the job of a nomination does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +53,8 @@ pub enum NominatedSeats {
 /// What is known of a nomination.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nomination {
+    /// Why its gang is held.
+    pub kind: NominationKind,
     /// The server has said that it is stored.
     pub is_stored: bool,
     /// Whether it is right, as this leader has found; `None`: it has not asked in its term.
@@ -89,7 +102,7 @@ pub enum NominationEnd {
 /// The next steps.
 pub fn nomination_steps(nomination: &Nomination) -> Vec<NominationStep> {
     let drop = |end| vec![NominationStep::Drop(end)];
-    let Nomination { is_stored, is_right, nominee, victims, seats, is_late } = nomination;
+    let Nomination { kind, is_stored, is_right, nominee, victims, seats, is_late } = nomination;
     if !is_stored {
         let is_wanted = *is_right == Some(true) && *nominee == Nominee::Waits;
         return if is_wanted { vec![NominationStep::Store] } else { Vec::new() };
@@ -105,6 +118,7 @@ pub fn nomination_steps(nomination: &Nomination) -> Vec<NominationStep> {
     match is_right {
         None => vec![NominationStep::Judge],
         Some(false) => drop(NominationEnd::Changed),
+        Some(true) if *kind == NominationKind::Reservation => Vec::new(),
         Some(true) if *seats == NominatedSeats::Held && victims.iter().all(|victim| *victim == VictimClaim::Ended) => {
             drop(NominationEnd::Taken)
         }

@@ -2,6 +2,7 @@
 //! elected; stop.
 
 use std::net::TcpListener;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use jiff::Timestamp;
 use kube::Client;
 use matchmaker::Config as EngineConfig;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch as signals};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use crate::cache::Cache;
 use crate::claims::{Claims, newest_epoch};
@@ -20,7 +21,6 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::context::Context;
 use crate::cycle::Negotiator;
-use crate::cycle::in_flight::InFlight;
 use crate::leader::{Elector, Leadership};
 use crate::metrics::Metrics;
 use crate::page::{self, Source};
@@ -33,6 +33,8 @@ use crate::write::requests::{Cluster, connect};
 /// How long the process waits for claims under way when it is told to stop. The next leader finds what is left of them, and is kept
 /// waiting by this.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long a leader that stops takes at most to come to rest and to store what accounts have used.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long giving the lease back may take; else it runs out by itself.
 const LEASE_RELEASE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The offers of one namespace may cost others so small a part of a cycle.
@@ -112,6 +114,8 @@ impl Operator {
             let (cache, health, kubeconfig) = (cache.clone(), health.clone(), config.kubeconfig.clone());
             serve_page(Source { cache, health, clock, kubeconfig, identity: identity.clone() }, listener);
         }
+        let (stopping, is_stopping) = signals::channel(false);
+        let is_leader = leadership.clone();
         let operator = async {
             watch::start(&read_only(&client), &cache, &config.workload_scope(), &health.rights).await;
             health.set_ready();
@@ -119,14 +123,22 @@ impl Operator {
             if config.election.leader_elect {
                 elector = Some(stand(&client, &config, &identity, &leadership, clock, stopped));
             }
-            negotiate(&claims, &config, &health, &leadership).await;
+            negotiate(&claims, &config, &health, &leadership, is_stopping).await;
         };
-        tokio::select! {
-            () = operator => {}
-            () = stop => {}
-        }
+        let has_finished = {
+            let mut operator = pin!(operator);
+            tokio::select! {
+                () = &mut operator => true,
+                () = stop => {
+                    stopping.send_replace(true);
+                    is_leader.current().is_some() && timeout(FINISH_TIMEOUT, operator).await.is_ok()
+                }
+            }
+        };
         looking.abort();
-        drain(&claims.in_flight).await;
+        if !has_finished {
+            claims.in_flight.drained(GRACE).await;
+        }
         leadership.end();
         drop(shutdown);
         if let Some(elector) = elector {
@@ -161,8 +173,15 @@ fn stand(
     }))
 }
 
-/// Negotiates in each term anew. In between nothing is written; what is known is kept up to date all the time.
-async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, leadership: &Leadership) {
+/// Negotiates in each term anew, until `stopping` is set in a term. In between nothing is written; what is known is kept up to date all the
+/// time.
+async fn negotiate(
+    claims: &Arc<Claims>,
+    config: &Config,
+    health: &Arc<Health>,
+    leadership: &Leadership,
+    stopping: signals::Receiver<bool>,
+) {
     loop {
         let term = loop {
             health.beat();
@@ -178,17 +197,9 @@ async fn negotiate(claims: &Arc<Claims>, config: &Config, health: &Arc<Health>, 
         claims.context.metrics.leader.set(1);
         let negotiator = Negotiator::new(claims.clone(), config.clone(), health.clone(), epoch);
         tokio::select! {
-            () = negotiator.run() => {}
+            () = negotiator.run(stopping.clone(), GRACE) => return,
             () = claims.context.events.write(&claims.context.cluster) => {}
             () = leadership.over(term) => {}
         }
-    }
-}
-
-/// Waits for claims under way; what is left of them is found again by the next leader.
-async fn drain(in_flight: &InFlight) {
-    let begun = Instant::now();
-    while in_flight.len() > 0 && begun.elapsed() < GRACE {
-        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

@@ -99,6 +99,10 @@ pub mod reasons {
     pub const WAITING_FOR_CAPACITY: &str = "WaitingForCapacity";
     /// Gangs are being ended for the job, whose offers are held for it.
     pub const WAITING_FOR_PREEMPTED: &str = "WaitingForPreempted";
+    /// The job has waited long: offers are held for it until all of its gang is free.
+    pub const WAITING_FOR_RESERVED: &str = "WaitingForReserved";
+    /// The job would have a gang, but offers are held for other jobs that have waited long.
+    pub const HELD_FOR_OTHERS: &str = "HeldForOthers";
     /// The job has a gang if jobs are served in turn, but other jobs were placed without it. Only if jobs are placed together.
     pub const WAITING_FOR_TURN: &str = "WaitingForTurn";
     /// The job's own constraint exceeds the limits of an evaluation: the message names the port and the constraint.

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Member, PreemptionReason, schemas};
+use crate::{Job, Member, PreemptionReason, schemas};
 
 /// The status of a Job. Written by the controller only.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -62,8 +62,8 @@ pub struct JobStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_seconds: Option<i64>,
 
-    /// The gang that is held for the job: the offers of gangs that are preempted for it. It is set or removed, never
-    /// replaced. Example: {mode: Share, time: 2026-11-21T14:00:00Z}
+    /// The gang that is held for the job until it is free. It is set or removed, never replaced. Example: {kind:
+    /// Preemption, mode: Share, time: 2026-11-21T14:00:00Z}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nomination: Option<Nomination>,
 
@@ -214,12 +214,18 @@ pub struct UnmatchedPreemption {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Nomination {
+    /// Preemption: gangs are ended for the job. Reservation: it waits until the gangs that have its offers end by themselves.
+    /// Example: Preemption
+    #[serde(default)]
+    pub kind: NominationKind,
     /// When it was decided, RFC 3339. Example: 2026-11-21T14:00:00Z
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub time: Time,
-    /// The reason for which gangs are preempted; of several, the last in the order Rank, Reclaim, Share, Priority.
-    /// Example: Share
-    pub mode: PreemptionReason,
+    /// The reason for which gangs are preempted; of several, the last in the order Rank, Reclaim, Share, Priority. Absent if
+    /// none are. Example: Share
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "PreemptionReason")]
+    pub mode: Option<PreemptionReason>,
     /// The gang: the job and its offers, 2 to 64 members, as a Match records them. Example: [{id: 0, kind: Job, namespace:
     /// grid, name: sim}, {id: 1, kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu, port: other}]
     #[schemars(extend("minItems" = 2, "maxItems" = 64, "x-kubernetes-list-type" = "atomic"))]
@@ -227,6 +233,50 @@ pub struct Nomination {
     /// The metadata.uid of each Match that is ended for it; at most 16. Example: [6f1c0c0e-8f0e-4b6e-9a53-0f2d3c4b5a69]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"), inner(length(max = 36)))]
     pub victims: Vec<String>,
+}
+
+/// Why offers are held for a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum NominationKind {
+    /// Gangs are ended for the job.
+    #[default]
+    Preemption,
+    /// The job has waited long, and the gangs that have its offers end by themselves.
+    Reservation,
+}
+
+impl NominationKind {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Preemption => "Preemption",
+            Self::Reservation => "Reservation",
+        }
+    }
+}
+
+impl JobStatus {
+    /// How long the job has waited to be claimed at a time, in seconds.
+    #[must_use]
+    pub fn waited(&self, now: i64) -> i64 {
+        let since = self.waiting_since.as_ref().map_or(0, |since| now.saturating_sub(since.0.as_second()));
+        self.waited_seconds.unwrap_or(0).saturating_add(since.max(0))
+    }
+}
+
+impl Job {
+    /// How long it has waited to be claimed at a time, in seconds. Before the controller has seen it, it waits since it was created.
+    #[must_use]
+    pub fn waited(&self, now: i64) -> i64 {
+        let is_new = |status: &JobStatus| status.waiting_since.is_none() && status.waited_seconds.is_none();
+        match self.status.as_ref().filter(|status| !is_new(status)) {
+            Some(status) => status.waited(now),
+            None => {
+                self.metadata.creation_timestamp.as_ref().map_or(0, |at| now.saturating_sub(at.0.as_second()).max(0))
+            }
+        }
+    }
 }
 
 /// Counts of the candidates of one port.

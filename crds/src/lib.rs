@@ -40,8 +40,8 @@ pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};
 pub use generate::{Generated, HEADER, definitions, generated};
 pub use job::{Job, JobSpec, Retry, WorkKind, Workload, WorkloadRef};
 pub use job_status::{
-    JobClaim, JobPhase, JobStatus, Nomination, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct, UnmatchedPort,
-    UnmatchedPreemption,
+    JobClaim, JobPhase, JobStatus, Nomination, NominationKind, Refusal, StartedWorkload, Unmatched, UnmatchedConjunct,
+    UnmatchedPort, UnmatchedPreemption,
 };
 pub use keys::{account_name, match_name};
 pub use kind::{AdKind, OfferKind, UnknownKind};
@@ -59,7 +59,7 @@ pub use offer::{
 };
 pub use pool_policy::{
     POOL_POLICY, PoolPolicy, PoolPolicySpec, PoolPolicyStatus, PreemptionMode, PreemptionPolicy, PreemptionReason,
-    QuotaCounter, Submitters,
+    QuotaCounter, ReservationPolicy, Submitters,
 };
 pub use schemas::QUANTITY_MAX;
 

@@ -83,6 +83,12 @@ pub struct MatchSpec {
     #[schemars(length(min = 1, max = 253))]
     pub account: Option<String>,
 
+    /// For a gang that uses offers which are held for another job meanwhile: after so many seconds the claim ends, even if
+    /// activeDeadlineSeconds of the job is larger by then. Unit: seconds. Example: 600
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub active_deadline_seconds: Option<i64>,
+
     /// All members of the gang, 2 to 64, parents before children; the first is the root. Members with the same parent
     /// and parentPort are the set at a counted port. Example: [{id: 0, kind: Job, namespace: grid, name: sim}, {id: 1,
     /// kind: Machine, namespace: grid, name: foo, parent: 0, parentPort: cpu, port: other}]

@@ -58,6 +58,11 @@ pub struct PoolPolicySpec {
     ))]
     pub counters: Vec<QuotaCounter>,
 
+    /// For which jobs offers are held, though no gang is ended for them. Absent: for none. Example: {afterSeconds: 1800,
+    /// forSeconds: 14400, max: 1}
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<ReservationPolicy>,
+
     /// Which gangs may be ended for jobs that wait. Absent: none. Example: {mode: On, reasons: [Reclaim, Share]}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption: Option<PreemptionPolicy>,
@@ -70,6 +75,7 @@ impl Default for PoolPolicySpec {
             half_life_seconds: a_day(),
             weights: default_weights(),
             counters: Vec::new(),
+            reservation: None,
             preemption: None,
         }
     }
@@ -106,13 +112,38 @@ pub struct QuotaCounter {
     pub resource: Option<String>,
 }
 
+/// For which jobs offers are held until the gangs that have them end by themselves: those that have waited long, in the order in which
+/// jobs are served. Jobs that end before that by their activeDeadlineSeconds may use the offers meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ReservationPolicy {
+    /// How long a job has to have waited, in seconds, 60 to 604800 (a week). Example: 1800
+    #[schemars(range(min = 60, max = 604_800))]
+    pub after_seconds: i64,
+
+    /// How long offers are held for a job, in seconds, 60 to 604800. If its gang was not claimed by then, no offers are held for
+    /// its account for as long again, and twice as long each time. Example: 14400
+    #[schemars(range(min = 60, max = 604_800))]
+    pub for_seconds: i64,
+
+    /// For how many jobs offers are held at the same time, 1 to 16. Example: 1
+    #[schemars(range(min = 1, max = 16))]
+    pub max: i32,
+}
+
+impl Default for ReservationPolicy {
+    fn default() -> Self {
+        Self { after_seconds: 1800, for_seconds: 14_400, max: 1 }
+    }
+}
+
 /// Which claimed gangs may be ended so that a job that waits can have its gang. A gang is always ended as a whole, and only if the
 /// job can then be claimed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PreemptionPolicy {
     /// Off: nothing is preempted. DryRun: nothing is preempted, and jobs are told what would be. On: gangs are
-    /// preempted. Example: DryRun
+    /// preempted. In YAML, write "On" and "Off" with quotes: without them they are booleans. Example: DryRun
     pub mode: PreemptionMode,
 
     /// For which reasons gangs may be preempted. Rank: all offers in question rank the job that waits higher. Reclaim:

@@ -91,7 +91,13 @@ fn walk(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>) 
         ("array", other) => findings.push(expected(path, other, "a list")),
         ("string", Value::String(text)) => string(path, text, schema, findings),
         ("string", other) => {
+            let is_switch =
+                schema.get("enum").and_then(Value::as_array).is_some_and(|words| words.contains(&"On".into()));
             let quoted = match other {
+                Value::Bool(is_on) if is_switch => {
+                    let word = if *is_on { "On" } else { "Off" };
+                    format!("\"{word}\" with quotes: without them, YAML takes the word for a boolean")
+                }
                 Value::Bool(_) | Value::Number(_) => format!("text: quote it, \"{other}\""),
                 _ => "text".to_owned(),
             };

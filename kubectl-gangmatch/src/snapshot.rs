@@ -64,6 +64,12 @@ pub(crate) fn text(pool: &Pool, time: Timestamp) -> anyhow::Result<String> {
     for found in pool.matches.values() {
         items.push(item(found.clone())?);
     }
+    for account in objects.accounts.values() {
+        items.push(item(account.as_ref().clone())?);
+    }
+    if let Some(policy) = &objects.pool_policy {
+        items.push(item(policy.object.as_ref().clone())?);
+    }
     let file = File { format: FORMAT.to_owned(), version: VERSION, time, notes: pool.notes.clone(), items };
     Ok(format!("{}\n", serde_json::to_string_pretty(&file)?))
 }

@@ -70,6 +70,39 @@ mod tests {
     }
 
     #[test]
+    fn simulate_tells_who_would_be_preempted_for_a_job_that_is_not_submitted_yet() {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+        let snapshot = json!({"format": "gangmatch-snapshot", "version": 1, "time": "2026-11-21T14:00:00Z", "notes": [],
+            "items": pool("On", &json!({}))});
+        std::fs::write(folder.join("busy.json"), snapshot.to_string()).unwrap();
+        let simulated = |name: &str, namespace: &str| {
+            let mut new = job(name, 20, &json!({}));
+            new["metadata"]["namespace"] = json!(namespace);
+            std::fs::write(folder.join("new.json"), new.to_string()).unwrap();
+            let arguments = ["simulate", "-f", "new.json", "--snapshot", "busy.json"];
+            let program = env!("CARGO_BIN_EXE_kubectl-gangmatch");
+            let output = Command::new(program).args(arguments).current_dir(&folder).output().unwrap();
+            let text = [output.stdout, output.stderr].concat();
+            String::from_utf8(text).unwrap()
+        };
+        let own = simulated("urgent", "pool");
+        assert!(own.contains("\nPreemption by priority would stop the gang of pool/low for it.\n"), "{own}");
+    }
+
+    #[test]
+    fn for_which_job_offers_are_held_is_told() {
+        let mut objects = pool("Off", &json!({}));
+        objects[0]["spec"] = json!({"reservation": {"afterSeconds": 3600}});
+        let said = "pool/high has waited long: other=pool/m is held for it, and it is not known when it is free.\n";
+        let printed = matched("reserved", &objects, "2026-11-21T14:00:00Z");
+        assert!(printed.contains(said) && printed.matches("has waited long").count() == 1, "{printed}");
+        assert!(!matched("early", &objects, "2026-11-21T10:59:59Z").contains("has waited long"));
+        objects[3]["spec"]["activeDeadlineSeconds"] = json!(18_000);
+        let printed = matched("known", &objects, "2026-11-21T14:00:00Z");
+        assert!(printed.contains("is held for it, and it is free at 2026-11-21T15:00:00Z at the latest."), "{printed}");
+    }
+
+    #[test]
     fn what_is_nominated_is_given_to_nobody_else() {
         let nomination = json!({"nomination": {"time": "2026-11-21T13:59:00Z", "mode": "Priority",
             "gang": members("high"), "victims": ["u-low-1"]}});

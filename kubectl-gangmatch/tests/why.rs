@@ -7,7 +7,7 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::process::{Command, Output};
 
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     fn folder() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/why")
@@ -49,6 +49,36 @@ mod tests {
         for job in jobs {
             prints(job, &["why", job, "-f", "lab.yaml"]);
         }
+    }
+
+    /// Jobs of other namespaces are counted, and not named.
+    #[test]
+    fn what_preemption_would_do_or_what_stands_against_it_reads_well() {
+        for job in ["bio/share", "bio/young", "bio/brief", "eda/high", "eda/equal"] {
+            let (namespace, name) = job.split_once('/').unwrap();
+            prints(&format!("preempt-{name}"), &["why", name, "-n", namespace, "-f", "busy.yaml"]);
+            let answer = json(&["why", name, "-n", namespace, "-f", "busy.yaml"]);
+            let (said, refused) = (answer["preemption"].to_string(), &answer["preemption"]["refused"]);
+            assert!(!["cfd", "first", "second", "third"].iter().any(|other| said.contains(other)), "{said}");
+            let expected = match name {
+                "young" => json!("TooYoung"),
+                "brief" => json!("Requirements"),
+                "equal" => json!("NotEnoughVictims"),
+                _ => Value::Null,
+            };
+            assert_eq!(*refused, expected, "{answer}");
+        }
+        let answer = json(&["why", "young", "-n", "bio", "-f", "busy.yaml"]);
+        assert_eq!(answer["preemption"]["from"], "2026-11-21T14:30:00Z");
+        // With the reason Share left out, or one victim too many, that is said.
+        let text = std::fs::read_to_string(folder().join("busy.yaml")).unwrap();
+        let reasons = file("reasons", &text.replace("[Share, Priority]", "[Priority]"));
+        assert_eq!(json(&["why", "share", "-n", "bio", "-f", &reasons])["preemption"]["refused"], "Reasons");
+        let off = file("off", &text.replace("\"On\"", "\"Off\""));
+        assert!(json(&["why", "share", "-n", "bio", "-f", &off])["preemption"].is_null());
+        let bare = file("bare", &text.replace("\"On\"", "On"));
+        let said = String::from_utf8(run(&["why", "share", "-n", "bio", "-f", &bare]).stderr).unwrap();
+        assert!(said.contains("write \"On\" with quotes: without them, YAML takes the word for a boolean"), "{said}");
     }
 
     #[test]

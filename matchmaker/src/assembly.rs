@@ -414,7 +414,12 @@ impl<'s> Assembly<'s> {
             && ad.key.namespace != self.root_namespace()
     }
 
-    /// What all evaluations so far have cost, in steps of a search.
+    /// The fuel that the root has paid for all evaluations so far.
+    pub(crate) fn fuel_used(&self) -> u64 {
+        self.fuel.get()
+    }
+
+    /// The same in steps of a search.
     pub fn cost(&self) -> u64 {
         self.fuel.get() / FUEL_OF_A_STEP
     }

@@ -2,30 +2,38 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use classad::{Expr, Kind, Name, Value, references};
+use classad::{Expr, Kind, Limits, Name, Value, references};
 
+use crate::assembly::Assembly;
 use crate::gang::{Edge, Gang};
 use crate::model::{Config, PoolAd, Snapshot};
 use crate::ports::Ports;
 use crate::verify::assembled;
 
+/// The most fuel that reading for one gang takes, about a millisecond, and the most memory of one value. What is read of partners is a
+/// convenience, computed for every claim, and nobody is charged for it.
+const FUEL: u64 = 20_000;
+const MEMORY: usize = 256 * 1024;
+
 /// The attributes of a member's parent that the member's ad mentions, with their values: what an agent that decides for
-/// the member needs to judge. Nothing for the root, and nothing that is undefined or an error.
+/// the member needs to judge. Nothing for the root, nothing that is undefined or an error, and nothing beyond [`FUEL`].
 pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, member: usize) -> Vec<(Name, Value)> {
     let Some(bound) = gang.members.get(member) else { return Vec::new() };
     let (Some(edge), Some(ad)) = (bound.edge, snapshot.ad(bound.ad)) else { return Vec::new() };
     let Some(label) = ad.ports.list.get(edge.child_port()).map(|port| port.label.clone()) else { return Vec::new() };
-    let Some(assembly) = assembled(snapshot, gang, config, now) else { return Vec::new() };
+    let config = limited(config);
+    let Some(assembly) = assembled(snapshot, gang, &config, now) else { return Vec::new() };
     let names = mentioned(&ad.ports, &label);
-    values(|attribute| assembly.value_at(member, edge.child_port(), attribute), &label, names)
+    values(&assembly, |attribute| assembly.value_at(member, edge.child_port(), attribute), &label, names)
 }
 
 /// The attributes of each member that the root's ad reads, with their values: of the members at the root's own ports, in the order of
-/// the gang. Nothing that is undefined or an error.
+/// the gang. Nothing that is undefined or an error, and nothing beyond [`FUEL`].
 pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Vec<Vec<(Name, Value)>> {
     let nothing = || vec![Vec::new(); gang.members.len()];
     let Some(root) = gang.root().and_then(|root| snapshot.ad(root)) else { return nothing() };
-    let Some(assembly) = assembled(snapshot, gang, config, now) else { return nothing() };
+    let config = limited(config);
+    let Some(assembly) = assembled(snapshot, gang, &config, now) else { return nothing() };
     // The members of a set are read alike.
     let mut of_ports: BTreeMap<usize, Vec<Name>> = BTreeMap::new();
     let mut of_partner = |member: usize, edge: Edge, partner: &PoolAd| {
@@ -38,7 +46,7 @@ pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64)
         let names = names.iter().cloned();
         let spelled = |name: Name| spelling(partner, edge.child_port(), &name).unwrap_or(name);
         let names: BTreeSet<Name> = names.map(spelled).collect();
-        Some(values(|attribute| assembly.value_at_parent(member, attribute), label, names))
+        Some(values(&assembly, |attribute| assembly.value_at_parent(member, attribute), label, names))
     };
     let read = gang.members.iter().enumerate().map(|(number, member)| {
         let edge = member.edge.filter(|edge| edge.parent() == 0)?;
@@ -47,14 +55,24 @@ pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64)
     read.map(Option::unwrap_or_default).collect()
 }
 
-/// The values of these attributes of the partner with this label, as `value_of` gives them where that partner is seen.
+/// With the limits of what is read here.
+fn limited(config: &Config) -> Config {
+    Config { limits: Limits { fuel: FUEL, memory: MEMORY, ..config.limits }, ..config.clone() }
+}
+
+/// The values of these attributes of the partner with this label, as `value_of` gives them where that partner is seen; those that the
+/// assembly has fuel for.
 fn values(
+    assembly: &Assembly<'_>,
     value_of: impl Fn(&Expr) -> Option<Value>,
     label: &Name,
     names: impl IntoIterator<Item = Name>,
 ) -> Vec<(Name, Value)> {
     let mut all = Vec::new();
     for name in names {
+        if assembly.fuel_used() >= FUEL {
+            break;
+        }
         let attribute = Expr::new(
             Kind::Select { base: Expr::attribute(label.clone()), name: name.clone() },
             classad::Span::default(),

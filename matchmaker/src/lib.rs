@@ -31,6 +31,7 @@ mod plain_finder;
 mod ports;
 mod preemption;
 mod queue;
+mod reservation;
 mod score;
 mod sentences;
 mod sets;
@@ -59,6 +60,10 @@ pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
     FindGang, HeldGang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right, preempt,
+};
+pub use reservation::{
+    Backfilled, FindGangs, HeldGangs, HeldOffers, Reservation, Reserving, StandingReservation, backfill, free_at,
+    held_for_others, may_keep, reserve,
 };
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use classad::{Ad, Expr, Kind, Name, Span, Value};
 
+use crate::share::digest;
+
 /// The most ads that one port binds: with the root, the most members of a gang.
 pub const SET_MAX: usize = 63;
 
@@ -134,13 +136,18 @@ fn member_attributes(field: &Name, expr: &Expr, label: &Name) -> Result<Vec<Memb
     entries.iter().map(|entry| named(entry).map(attribute).ok_or_else(problem)).collect()
 }
 
-/// A text for a value, equal for values that are the same in the sense of `is`. None for what is no value of a member here: undefined,
+/// Strings that are longer are told apart by their digests.
+const IDENTITY_MAX: usize = 64;
+
+/// A short text for a value, equal for values that are the same in the sense of `is`. None for what is no value of a member here: undefined,
 /// an error, a list, an ad, and what is no number.
 pub fn identity(value: &Value) -> Option<String> {
     match value {
         Value::Undefined | Value::Error | Value::List(_) | Value::Ad(_) => None,
         Value::Real(real) if real.is_nan() => None,
         Value::Real(real) if *real == 0.0 => Some(Value::Real(0.0).canonical()),
+        // No canonical text begins with a letter that is no keyword.
+        Value::String(text) if text.len() > IDENTITY_MAX => Some(format!("sha256 {}", digest(text))),
         other => Some(other.canonical()),
     }
 }
@@ -163,6 +170,16 @@ mod tests {
 
     fn terms(text: &str) -> Result<Option<SetTerms>, String> {
         SetTerms::of(&Name::new("node"), &parse_ad(text, Dialect::Gangmatch).unwrap())
+    }
+
+    #[test]
+    fn f21_identities_are_short_and_those_of_long_texts_differ() {
+        let of = |text: String| identity(&Value::string(text.as_str())).unwrap();
+        let (one, other) = ("x".repeat(1_000_000), format!("{}y", "x".repeat(999_999)));
+        assert!(of(one.clone()).len() < 100);
+        assert_eq!(of(one.clone()), of(one.clone()));
+        assert_ne!(of(one.clone()), of(other));
+        assert_ne!(of(one.clone()), of(of(one)), "no text has the identity of a longer one");
     }
 
     #[test]

@@ -27,8 +27,12 @@ pub fn share_key(value: &Value) -> Result<Option<String>, NoSeat> {
     if plain && !like_a_digest {
         return Ok(Some(text));
     }
-    let digest = Sha256::digest(text.as_bytes());
-    Ok(Some(digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()))
+    Ok(Some(digest(&text)))
+}
+
+/// The first 32 hex digits of a text's SHA-256.
+pub(crate) fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -124,10 +124,20 @@ metrics! {
         "Writes of Accounts and of the PoolPolicy by outcome";
     ACCOUNTING_LAG: "accounting_lag_seconds", Gauge, [], "seconds",
         "By how much the clock of this replica is behind the newest time that an Account stores";
-    NOMINATIONS: "nominations", Gauge, [], "jobs",
-        "Jobs for which offers are held while gangs are preempted for them";
-    NOMINATIONS_ENDED: "nominations_ended", Counter, ["outcome"], "nominations",
-        "Nominations that have ended, by outcome; with `mode: DryRun`, decisions to preempt that were only told (`DryRun`)";
+    SHARE_GAP: "share_gap", Gauge, [], "parts of the pool",
+        "The largest distance between the charge that an account with waiting jobs holds and its share, as a part of the charge of the pool, from 0 to 1";
+    ACCOUNT_CHARGE_HELD: "account_charge_held", Gauge, ["account"], "charges",
+        "The charge that an account holds, with all below it, in whole charges; of at most 100 accounts that the administrator has created";
+    ACCOUNT_SHARE: "account_share", Gauge, ["account"], "charges",
+        "The charge that an account deserves of the pool, given who holds and who waits; of the same accounts";
+    NOMINATIONS: "nominations", Gauge, ["kind"], "jobs",
+        "Jobs for which offers are held, while gangs are preempted for them (`Preemption`) or end by themselves (`Reservation`)";
+    NOMINATIONS_ENDED: "nominations_ended", Counter, ["kind", "outcome"], "nominations",
+        "Nominations that have ended, by kind and outcome; with `mode: DryRun`, decisions to preempt that were only told (`DryRun`)";
+    NOMINATIONS_OVERDUE: "nominations_overdue", Gauge, [], "jobs",
+        "Jobs for which offers are held for a minute longer than the PoolPolicy permits: the nomination could not be taken out";
     PREEMPTIONS: "preemptions", Counter, ["mode"], "gangs",
         "Gangs that were preempted, by the reason";
+    PREEMPTED_CHARGE: "preempted_charge_seconds", Counter, [], "charge-seconds",
+        "The charge of preempted gangs, multiplied by the seconds for which they had run: the work that is lost";
 }

@@ -167,7 +167,8 @@ fn held_member(member: &Member, terms: &PolicyTerms) -> HeldMember {
     }
 }
 
-fn key_of(member: &Member) -> AdKey {
+/// The name in the engine of what a member of a Match names.
+pub(crate) fn key_of(member: &Member) -> AdKey {
     AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() }
 }
 

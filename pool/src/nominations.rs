@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crds::{Job, Nomination, charge_micros};
 use kube::ResourceExt;
-use matchmaker::{AdKey, Ask, Config, Disagreement, Gang, PoolAd, Snapshot, verified};
+use matchmaker::{Ask, Config, Disagreement, Gang, PoolAd, Snapshot, verified};
 use policy::Amount;
 
+use crate::accounting::key_of;
 use crate::accounts::Submitting;
 use crate::key::ObjectKey;
 use crate::objects::Objects;
@@ -49,9 +50,10 @@ pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<A
     let assumed = |(key, held, nomination): (&ObjectKey, &Cached<Job>, &Nomination)| {
         let offers = nomination.gang.iter().skip(1);
         let asks = offers.clone().map(|member| {
-            let key =
-                AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
-            (key, Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
+            (
+                key_of(member),
+                Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
+            )
         });
         let charges = offers.clone().map(|member| member.charge.as_deref().and_then(charge_micros).unwrap_or(0));
         let charges: Vec<Amount> = charges.collect();
@@ -76,6 +78,18 @@ pub fn nominated_gang(snapshot: &Snapshot, nomination: &Nomination, config: &Con
         Ok(_) | Err(Disagreement::NoRoom(_)) => NominatedGang::Held(gang),
         Err(_) => NominatedGang::Broken,
     }
+}
+
+/// How many offers of a gang that counts as taken are free, and how many it has.
+pub fn free_offers(snapshot: &Snapshot, gang: &Gang) -> (usize, usize) {
+    let own = gang.members.iter().filter(|member| member.ask.share.is_none());
+    let without = snapshot.freed(own.map(|member| (member.ad, &member.ask)));
+    let offers = || gang.members.iter().filter(|member| member.edge.is_some());
+    let is_free = |member: &&matchmaker::Member| {
+        let offer = without.ad(member.ad).and_then(PoolAd::offer);
+        offer.is_some_and(|offer| without.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
+    };
+    (offers().filter(is_free).count(), offers().count())
 }
 
 /// Whether more is taken of an offer whose seat the gang shares than there is: the seat counts as taken, though others may hold it.

@@ -79,7 +79,7 @@ pub fn reason_of(mode: Mode) -> Option<PreemptionReason> {
 }
 
 /// Whether a committed claim is about to be released: its job does not want it any more.
-fn is_to_end(found: &Match, objects: &Objects) -> bool {
+pub(crate) fn is_to_end(found: &Match, objects: &Objects) -> bool {
     let job =
         found.spec.members.first().and_then(|root| objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)));
     let wants = |job: &crds::Job| !job.spec.done && !job.spec.suspend && job.metadata.deletion_timestamp.is_none();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Limits, Value};
+use classad::Value;
 use crds::{
     AdKind, ClaimPolicy, Cycle, Job, LABEL_ATTEMPT, LABEL_ROOT_UID, Match, MatchSpec, Member, charge_text, match_name,
 };
@@ -31,10 +31,6 @@ pub struct Provenance {
 
 /// The longest summary of a gang, in bytes.
 const SUMMARY_MAX: usize = 1024;
-
-/// What the evaluation of a value that is recorded may cost: Matches are written by the thread on which all else waits.
-const FUEL: u64 = 20_000;
-const MEMORY: usize = 256 * 1024;
 
 /// The Match of a gang; `None` if a member was deleted since the snapshot was made.
 ///
@@ -70,6 +66,7 @@ pub fn record(
         summary,
         rank: gang.score.own.to_real().to_string(),
         account,
+        active_deadline_seconds: None,
         members,
     };
     let mut found = Match::new(&match_name(&job.name_any(), &root.uid, attempt), spec);
@@ -114,9 +111,7 @@ fn charge(
 
 /// Of each member the values that the job's expressions read, as they were when the gang was found: scalars only.
 fn values(snapshot: &Snapshot, gang: &Gang, config: &Config, provenance: &Provenance) -> Vec<BTreeMap<String, Json>> {
-    let limits = Limits { fuel: FUEL, memory: MEMORY, ..config.limits };
-    let seed = u64::try_from(provenance.seed).unwrap_or(0);
-    let config = Config { limits, seed, ..config.clone() };
+    let config = Config { seed: u64::try_from(provenance.seed).unwrap_or(0), ..config.clone() };
     let is_scalar =
         |value: &Value| matches!(value, Value::Boolean(_) | Value::Integer(_) | Value::Real(_) | Value::String(_));
     let read = read_by_root(snapshot, gang, &config, provenance.time.as_second());

@@ -10,11 +10,11 @@ use serde_json::Value as Json;
 use crate::objects::Objects;
 use crate::recorded_gang::gang_of;
 
-/// The most attributes, and the most bytes of one value and of all of them: the rest is left out. A ledger with many claims has to fit
-/// into one object.
+/// The most attributes, and the most bytes of one value and of all of them, as they are written: the rest is left out. A ledger with 256
+/// claims has to fit into one object of 1.5 MB.
 const ATTRIBUTES_MAX: usize = 32;
 const LENGTH_MAX: usize = 1024;
-const LENGTHS_MAX: usize = 4096;
+const LENGTHS_MAX: usize = 2048;
 
 /// The attributes of the requester that the ad of a member reads, in HTCondor's JSON form: scalars as they are, everything else, and
 /// scalars that JSON would change, as `"/Expr(...)/"`. Private attributes are left out. `member` is its index among the members of
@@ -35,7 +35,7 @@ pub(crate) fn bounded(attributes: Vec<(Name, Value)>) -> BTreeMap<String, Json> 
     let attributes = attributes.into_iter().map(|(name, value)| (name.as_str().to_owned(), json(&value)));
     let mut left = LENGTHS_MAX;
     let mut fits = |name: &str, json: &Json| {
-        let length = json.as_str().map_or(8, str::len);
+        let length = json.to_string().len();
         let all = length.saturating_add(name.len());
         let fits = length <= LENGTH_MAX && all <= left;
         left = left.saturating_sub(if fits { all } else { 0 });
@@ -78,5 +78,14 @@ mod tests {
             let read = classad::constant(ad.get("A").unwrap());
             assert_eq!(read, Some(value), "{text}");
         }
+    }
+
+    #[test]
+    fn f22_attributes_are_counted_as_they_are_written() {
+        let control = "\u{1}".repeat(300);
+        let all = (0..32).map(|n| (Name::new(format!("A{n}").as_str()), Value::string(control.as_str())));
+        let all = bounded(all.collect());
+        let written = serde_json::to_string(&all).unwrap().len();
+        assert!(written <= LENGTHS_MAX + 32 * 4, "{written} bytes of {} attributes", all.len());
     }
 }

@@ -77,6 +77,16 @@ fn a_lone_leader_ends_no_gang_in_vain() {
 }
 
 #[test]
+fn a_reservation_that_does_not_expire_is_claimed() {
+    let lone = Setting { leaders: 1, victims: 2, expires: false, reserves: true, ..Setting::default() };
+    let states = explore(&lone).unwrap();
+    let has_ended = |world: &&World| world.is_at_rest() && world.has_ended_in_vain();
+    let was_reserved = states.all.iter().filter(has_ended).filter(|world| world.was_stored());
+    assert_eq!(was_reserved.count(), 0);
+    assert!(states.all.iter().any(World::is_claimed), "the job gets its gang");
+}
+
+#[test]
 fn each_rule_that_is_left_out_is_found() {
     for rule in Rule::ALL {
         let found =

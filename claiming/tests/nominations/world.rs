@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use claiming::{NominatedSeats, Nomination, NominationStep, Nominee, VictimClaim, nomination_steps};
+use claiming::{
+    NominatedSeats, Nomination, NominationEnd, NominationKind, NominationStep, Nominee, VictimClaim, nomination_steps,
+};
 
 /// How many writes may be under way.
 const WRITES: usize = 2;
@@ -26,10 +28,14 @@ pub(crate) enum Rule {
     Same,
     /// A nomination whose job does not wait any more is taken out, and nothing is released for it.
     Withdrawn,
+    /// No gang is ended for a reservation.
+    EndsNobody,
+    /// A reservation lasts while its offers are held, though no gang is being ended for it.
+    Lasts,
 }
 
 impl Rule {
-    pub(crate) const ALL: [Rule; 8] = [
+    pub(crate) const ALL: [Rule; 10] = [
         Rule::StoredFirst,
         Rule::OnlyOne,
         Rule::Held,
@@ -38,6 +44,8 @@ impl Rule {
         Rule::Timed,
         Rule::Same,
         Rule::Withdrawn,
+        Rule::EndsNobody,
+        Rule::Lasts,
     ];
 
     /// What is found without it.
@@ -51,6 +59,8 @@ impl Rule {
             Rule::Timed => "K3: a nomination does not end",
             Rule::Same => "a nomination is taken out that was not meant",
             Rule::Withdrawn => "a gang is ended for a job that is known not to wait",
+            Rule::EndsNobody => "a gang is ended for a reservation",
+            Rule::Lasts => "a reservation is taken out though its gang may become free",
         }
     }
 }
@@ -71,8 +81,10 @@ pub(crate) struct Setting {
     pub(crate) suspends: bool,
     /// The work of the first victim does not end.
     pub(crate) lingers: bool,
-    /// By and by the first victim may not be preempted any more.
+    /// By and by the first victim may not be preempted any more, or the quota of the job forbids its gang.
     pub(crate) changes: bool,
+    /// Gangs end by themselves, and the seats of the job are reserved. A short job may use a seat meanwhile.
+    pub(crate) reserves: bool,
     pub(crate) without: Option<Rule>,
 }
 
@@ -87,6 +99,7 @@ impl Default for Setting {
             suspends: false,
             lingers: false,
             changes: false,
+            reserves: false,
             without: None,
         }
     }
@@ -101,6 +114,8 @@ impl Setting {
             Setting { crashes: true, changes: true, ..quiet() },
             Setting { suspends: true, ..quiet() },
             Setting { lingers: true, crashes: true, ..quiet() },
+            Setting { reserves: true, victims: 2, leaders: 1, crashes: true, suspends: true, changes: true, ..quiet() },
+            Setting { reserves: true, nominations: 2, ..quiet() },
         ]
     }
 
@@ -115,6 +130,8 @@ enum Holder {
     Victim,
     Nominee,
     Other,
+    /// A short job that uses what is reserved.
+    Short,
 }
 
 /// What is stored.
@@ -138,6 +155,8 @@ enum Write {
     Drop(u8),
     /// The other job takes the first seat.
     Other,
+    /// A short job takes the first seat.
+    Short,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -194,6 +213,11 @@ impl World {
         self.server.victims.iter().any(|victim| *victim != VictimClaim::Committed) && !self.is_claimed()
     }
 
+    /// A nomination was stored.
+    pub(crate) fn was_stored(&self) -> bool {
+        self.named
+    }
+
     pub(crate) fn is_claimed(&self) -> bool {
         self.server.seats.iter().all(|seat| *seat == Holder::Nominee)
     }
@@ -219,12 +243,18 @@ impl World {
         let mut all = Vec::new();
         for place in 0..setting.victims {
             let lingers = setting.lingers && place == 0;
+            if setting.reserves && self.server.victims[place] == VictimClaim::Committed {
+                all.push(self.with(|world| world.server.victims[place] = VictimClaim::Ending));
+            }
             if self.server.victims[place] == VictimClaim::Ending && !lingers {
                 all.push(self.with(|world| {
                     world.server.victims[place] = VictimClaim::Ended;
                     world.server.seats[place] = Holder::Nobody;
                 }));
             }
+        }
+        if self.server.seats[0] == Holder::Short {
+            all.push(self.with(|world| world.server.seats[0] = Holder::Nobody));
         }
         if setting.suspends && !self.suspended && self.server.nominee == Nominee::Waits {
             all.push(self.with(|world| (world.suspended, world.server.nominee) = (true, Nominee::Over)));
@@ -255,7 +285,7 @@ impl World {
             }));
         }
         let view = &leader.view;
-        let fits = view.victims.iter().all(|victim| *victim == VictimClaim::Committed)
+        let fits = (setting.reserves || view.victims.iter().all(|victim| *victim == VictimClaim::Committed))
             && view.legal
             && view.nominee == Nominee::Waits;
         if fits && leader.wanted.is_none() && view.nomination.is_none() && self.decided < setting.nominations {
@@ -271,6 +301,10 @@ impl World {
                 all.extend(self.steps(number, true, setting));
             }
             let is_nominated = view.nomination.is_some();
+            let is_reserved = setting.reserves && is_nominated && view.victims[1..].contains(&VictimClaim::Committed);
+            if is_reserved && view.seats[0] == Holder::Nobody {
+                all.push(self.with(|world| world.writes.extend([Write::Short])));
+            }
             if view.seats[0] == Holder::Nobody && (!is_nominated || !setting.has(Rule::Held)) {
                 all.push(self.with(|world| {
                     world.writes.insert(Write::Other);
@@ -291,11 +325,14 @@ impl World {
         let found = leader.judged.filter(|(judged, _)| *judged == number).map(|(_, is_right)| is_right);
         let is_free = view.seats.iter().all(|seat| *seat == Holder::Nobody);
         let nominee = if setting.has(Rule::Withdrawn) { view.nominee } else { Nominee::Waits };
+        let waits = setting.reserves && setting.has(Rule::Lasts) && setting.has(Rule::EndsNobody);
+        let names = !setting.reserves || !setting.has(Rule::EndsNobody);
         let nomination = Nomination {
+            kind: if waits { NominationKind::Reservation } else { NominationKind::Preemption },
             is_stored: stored.is_some() || !setting.has(Rule::StoredFirst),
             is_right: if setting.has(Rule::Judged) { found } else { Some(found.unwrap_or(true)) },
             nominee,
-            victims: view.victims.clone(),
+            victims: if names { view.victims.clone() } else { Vec::new() },
             seats: if is_free { NominatedSeats::Free } else { NominatedSeats::Held },
             is_late,
         };
@@ -316,13 +353,21 @@ impl World {
                         if leader.judged.is_none_or(|judged| judged != (number, true)) {
                             world.broken = Some(Rule::Judged.breaks());
                         }
+                        if setting.reserves {
+                            world.broken = Some(Rule::EndsNobody.breaks());
+                        }
                         if leader.view.nominee != Nominee::Waits {
                             world.broken = Some(Rule::Withdrawn.breaks());
                         }
                         world.writes.insert(Write::Release(victim));
                     }
                     NominationStep::Claim => drop(world.writes.insert(Write::Claim)),
-                    NominationStep::Drop(_) => drop(world.writes.insert(Write::Drop(number))),
+                    NominationStep::Drop(end) => {
+                        if setting.reserves && end == NominationEnd::Taken {
+                            world.broken = Some(Rule::Lasts.breaks());
+                        }
+                        world.writes.insert(Write::Drop(number));
+                    }
                 }
             })
         };
@@ -378,7 +423,8 @@ impl World {
                     }
                 }
                 Write::Other if server.seats[0] == Holder::Nobody => server.seats[0] = Holder::Other,
-                Write::Release(_) | Write::Claim | Write::Other => {}
+                Write::Short if server.seats[0] == Holder::Nobody => server.seats[0] = Holder::Short,
+                Write::Release(_) | Write::Claim | Write::Other | Write::Short => {}
             }
         })
     }

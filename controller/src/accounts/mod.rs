@@ -19,7 +19,7 @@ use pool::{
 };
 
 use crate::accounts::ledger::Ledger;
-use crate::accounts::plan::{AccountChange, Pace, change_of, is_negligible_at, policy_status};
+use crate::accounts::plan::{AccountChange, Pace, change_of, is_negligible_at, is_off, policy_status};
 use crate::context::Context;
 use crate::cycle::backoff::Backoff;
 use crate::metrics::level;
@@ -32,6 +32,8 @@ use crate::write::requests::ObjectPatch;
 const APART_MS: u64 = 60_000;
 /// The most writes under way at once.
 const WRITES_MAX: usize = 4;
+/// The most writes when a term ends.
+const LAST_MAX: usize = 100;
 /// How long nothing is written after a write has failed.
 const PAUSES: Backoff = Backoff::new(1_000, 60_000);
 
@@ -185,6 +187,46 @@ impl Accounting {
             changes.push(change);
         }
         (changes, next_ms)
+    }
+
+    /// Stores all accounts that are not stored as they are, whenever they were written last: a leader that stops in an orderly way loses nothing.
+    pub(crate) async fn store_all(&mut self, context: &Arc<Context>) {
+        if self.writes.is_running() {
+            self.written(context).await;
+        }
+        // One that is to be created is stored when it is there.
+        for _ in 0..2 {
+            let now = context.clock.now().as_second();
+            let changes = self.last_changes(&context.cache.lock(), now);
+            if changes.is_empty() {
+                return;
+            }
+            let lost = write_all(context.clone(), changes, None).await;
+            if let Some(first) = lost.first() {
+                tracing::warn!(writes = lost.len(), first, "accounts could not be stored at the end of the term");
+            }
+        }
+    }
+
+    /// What is written when a term ends, those that are due for longest first.
+    fn last_changes(&self, objects: &Objects, now: i64) -> Vec<AccountChange> {
+        if objects.pool_policy.is_none() {
+            return Vec::new();
+        }
+        let due_since = |name: &String| self.due.get(name).copied().unwrap_or(u64::MAX);
+        let mut names: Vec<&String> = self.ledger.tallies().keys().collect();
+        names.sort_by_key(|name| due_since(name));
+        let change = |name: &String| {
+            let known = objects.accounts.get(name).zip(self.ledger.tallies().get(name));
+            let asked = known.is_some_and(|(account, tally)| is_off(account, tally, self.ledger.time(now)));
+            change_of(name, objects, &self.ledger, self.problems.get(name), asked, now)
+        };
+        let is_stored = |change: &AccountChange| match change {
+            AccountChange::Create(_) => true,
+            AccountChange::Store { at, .. } => at.is_some(),
+            AccountChange::Delete(_) => false,
+        };
+        names.into_iter().filter_map(change).filter(is_stored).take(LAST_MAX).collect()
     }
 
     /// Sets the metrics of accounts.

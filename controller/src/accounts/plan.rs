@@ -20,6 +20,9 @@ use crate::write::patch::Ops;
 /// The largest charge that a status can have, in micros.
 const MICROS_MAX: i128 = 9_999_999_999_999_999_999;
 
+/// How far two ways to compute the same usage may differ, in micros.
+const ROUNDED: i128 = 2;
+
 /// For how long an account is unused before it is deleted.
 const UNUSED_SECONDS: i64 = 86_400;
 
@@ -123,6 +126,12 @@ fn is_unused(account: &Account, tally: Option<&AccountUsage>, objects: &Objects,
         && account.metadata.deletion_timestamp.is_none()
         && submitting.is_as_made(account)
         && !submitting.has_below(&account.name_any())
+}
+
+/// Whether what an account stores leads to another usage now than it has: it held something else for a moment.
+pub(crate) fn is_off(account: &Account, tally: &AccountUsage, now: i64) -> bool {
+    let stored = StoredUsage::of(account).map(|stored| stored.at(now));
+    stored.is_some_and(|usage| (usage - tally.usage.at(now)).abs() > ROUNDED)
 }
 
 /// Whether an account holds nothing, and its usage is less than any gang costs.

@@ -106,8 +106,11 @@ fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
 }
 
 fn expires_at(view: &View, job: &Job) -> Option<i64> {
-    let committed_at = view.found.as_ref()?.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    Some(committed_at.saturating_add(i64::from(job.spec.active_deadline_seconds?)))
+    let found = view.found.as_ref()?;
+    let committed_at = found.status.as_ref()?.committed_at.as_ref()?.0.as_second();
+    // A gang that uses what is held for another job gets no more time by an edit of its job.
+    let active = job.spec.active_deadline_seconds.map(i64::from).into_iter().chain(found.spec.active_deadline_seconds);
+    Some(committed_at.saturating_add(active.min()?))
 }
 
 /// No pod has been ready or finished in time, counted from when the batch Job was started; of one that could not even be

@@ -3,7 +3,7 @@
 use claiming::{Event, Hold, Reason};
 use crds::{Decision, Job};
 use kube::Resource;
-use pool::{OfferRef, WorkloadObject};
+use pool::{OfferRef, WorkloadObject, recorded_charges};
 
 use crate::claims::batcher::LedgerOp;
 use crate::claims::step::{Step, StepResult};
@@ -101,7 +101,8 @@ impl Step<'_> {
             Answer::Done(job) => {
                 self.report_end(&job, &ended);
                 if ended.reason == Reason::Preempted {
-                    self.context.metrics.accounts.preempted(preempted_reason(&ended.message).1);
+                    let lost = self.charge_seconds();
+                    self.context.metrics.accounts.preempted(preempted_reason(&ended.message).1, lost);
                 }
                 count_gave_up(&self.context.metrics, &job);
                 Ok(Event::RootFreed)
@@ -112,6 +113,16 @@ impl Step<'_> {
                 Err(self.lost(&answer))
             }
         }
+    }
+
+    /// What the claim has cost, multiplied by the seconds since its commit.
+    fn charge_seconds(&self) -> u64 {
+        let Some(found) = &self.view.found else { return 0 };
+        let committed_at = found.status.as_ref().and_then(|status| status.committed_at.as_ref());
+        let now = self.context.clock.now().as_second();
+        let seconds = committed_at.map_or(0, |at| now.saturating_sub(at.0.as_second()).max(0));
+        let micros: policy::Amount = recorded_charges(found).into_iter().sum();
+        u64::try_from(micros.saturating_mul(seconds.into()) / 1_000_000).unwrap_or(u64::MAX)
     }
 
     /// Reports the end on the job. An aborted attempt is repeated, so its Event is limited to one in a while; any other end is always reported.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::{Activity, AskWhen, ClaimEntry, Match, MemberVote, Vote};
+use crds::{Activity, AskWhen, ClaimEntry, Member, MemberVote, Vote};
 use matchmaker::Config;
 use pool::{Objects, requester_attributes};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub(crate) fn initial_entry(view: &View, leg: &Leg, introduced: Introduced) -> C
         return entry;
     }
     let ask_when = if introduced.at_once { AskWhen::Now } else { AskWhen::ChildrenAccepted };
-    let members = view.found.as_ref().map(|found| members(found)).unwrap_or_default();
+    let members = view.found.as_ref().map(|found| members(&found.spec.members)).unwrap_or_default();
     ClaimEntry { vote: Vote::Pending, ask_when, members, requester: introduced.requester, ..entry }
 }
 
@@ -52,19 +52,26 @@ pub(crate) fn introduced(view: &View, number: usize, objects: &Objects, config: 
     }
 }
 
-/// How many lines an entry has for members.
+/// How many lines an entry has for members, and how many bytes they have in all: a ledger with 256 claims has to fit into one object of
+/// 1.5 MB.
 const MEMBERS_MAX: usize = 16;
+const LINES_MAX: usize = 1024;
 
 /// The members of the gang; if there are more than lines for them, the last line says how many more.
-fn members(found: &Match) -> Vec<String> {
-    let name = |member: &crds::Member| format!("{} {}/{}", member.kind, member.namespace, member.name);
-    let members = &found.spec.members;
-    if members.len() <= MEMBERS_MAX {
-        return members.iter().map(name).collect();
+fn members(all: &[Member]) -> Vec<String> {
+    let name = |member: &Member| format!("{} {}/{}", member.kind, member.namespace, member.name);
+    let (mut left, mut lines): (usize, Vec<String>) = (LINES_MAX, Vec::new());
+    for line in all.iter().map(name) {
+        let is_last = lines.len().saturating_add(1) == all.len();
+        let full = lines.len().saturating_add(1) == MEMBERS_MAX && !is_last;
+        if full || line.len() > left {
+            lines.push(format!("+{} more", all.len().saturating_sub(lines.len())));
+            break;
+        }
+        left = left.saturating_sub(line.len());
+        lines.push(line);
     }
-    let shown = MEMBERS_MAX.saturating_sub(1);
-    let more = format!("+{} more", members.len().saturating_sub(shown));
-    members.iter().take(shown).map(name).chain([more]).collect()
+    lines
 }
 
 /// How the agents of a claim have voted, by the members' ids; nothing, if there are none.
@@ -107,4 +114,34 @@ pub(crate) fn mark_lost(uid: &str, version: &str) -> ObjectPatch {
 
 fn register<'r>(uid: &'r str, name: &'r str) -> [&'r str; 4] {
     ["status", "claims", uid, name]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(count: usize, length: usize) -> Vec<String> {
+        let member = |n: usize| Member {
+            kind: "Machine".into(),
+            namespace: "n".into(),
+            name: format!("{n:0length$}"),
+            ..Member::default()
+        };
+        members(&(0..count).map(member).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn members_have_a_line_each_or_are_counted_in_the_last() {
+        assert_eq!(lines(16, 2).len(), 16);
+        assert_eq!(lines(16, 2).last().unwrap(), "Machine n/15");
+        let many = lines(17, 2);
+        assert_eq!((many.len(), many.last().unwrap().as_str()), (16, "+2 more"));
+    }
+
+    #[test]
+    fn f22_long_names_of_members_take_little_room() {
+        let long = lines(16, 253);
+        assert!(long.iter().map(String::len).sum::<usize>() < LINES_MAX + 16);
+        assert_eq!(long.last().unwrap(), &format!("+{} more", 16 - (long.len() - 1)));
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use claiming::Decision;
 use crds::Match;
@@ -102,7 +103,18 @@ impl ClaimGuard {
     }
 }
 
+/// How often it is looked whether claims are still under way.
+const LOOK: Duration = Duration::from_millis(20);
+
 impl InFlight {
+    /// Waits for claims under way, for so long at most; what is left of them is found again by the next leader.
+    pub(crate) async fn drained(&self, longest: Duration) {
+        let begun = Instant::now();
+        while self.len() > 0 && begun.elapsed() < longest {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.0.lock()
     }

@@ -20,6 +20,7 @@ use gangindex::Engine;
 use matchmaker::{AdId, Gang, Snapshot};
 use policy::Amount;
 use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state, record};
+use tokio::sync::watch as signals;
 use tokio::time::Instant;
 
 use crate::accounts::Accounting;
@@ -115,6 +116,8 @@ struct Upkeep {
     whole_at_ms: u64,
     /// When what is there is counted next.
     census_at_ms: u64,
+    /// When it is counted next what accounts deserve, after a cycle.
+    shares_at_ms: u64,
 }
 
 /// Gangs to be handed on. They are of one snapshot, and do not stand in each other's way.
@@ -123,6 +126,8 @@ struct Backlog {
     gangs: VecDeque<Gang>,
     /// What their members cost, by root.
     charges: BTreeMap<AdId, Vec<Amount>>,
+    /// After how many seconds claims end in any case, by root: of those that use what is held for others.
+    bounds: BTreeMap<AdId, i64>,
     provenance: Provenance,
     /// When they were found: then they are as good as the snapshot that they were found in, for a while.
     found_ms: u64,
@@ -229,13 +234,14 @@ impl Negotiator {
             nominations: Nominations::default(),
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
-            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0 },
+            upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0, shares_at_ms: 0 },
             timers: TimerQueue::default(),
         }
     }
 
-    /// Goes round for ever. A cycle may take long: it runs beside the loop, on a snapshot of its own, and claims go on.
-    pub(crate) async fn run(mut self) {
+    /// Goes round until `stopping` is set; then waits for claims under way, for a while, and stores what accounts have used. A cycle may take
+    /// long: it runs beside the loop, on a snapshot of its own, and claims go on.
+    pub(crate) async fn run(mut self, mut stopping: signals::Receiver<bool>, grace: Duration) {
         let (mut running, mut due): (Option<Running>, bool) = (None, true);
         self.health.cycle_ends();
         loop {
@@ -249,6 +255,7 @@ impl Negotiator {
             // Changes come last: where there is always one, nothing else would have its turn but by chance.
             tokio::select! {
                 biased;
+                _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
                 done = finished(&mut running) => due |= self.end_cycle(done),
                 () = self.statuses.written(&self.claims.context) => {}
                 () = self.nodes.written(&self.claims.context) => {}
@@ -263,6 +270,13 @@ impl Negotiator {
                 () = tokio::time::sleep(pause) => {}
             }
         }
+        self.claims.in_flight.drained(grace).await;
+        {
+            let mut objects = self.claims.context.cache.lock();
+            let changes = objects.take_changes();
+            self.accounts.note(&changes, &objects, &self.claims.context);
+        }
+        self.accounts.store_all(&self.claims.context).await;
     }
 
     /// Looks at what has changed, once, and begins whatever follows from it. The cache is locked meanwhile: nothing changes.
@@ -422,14 +436,12 @@ impl Negotiator {
     /// Hands gangs on to be claimed, as many as may be under way at once; the others wait, or are found again. So do those whose
     /// job is being told that it waits: what its claim says comes after that.
     fn hand_on(&mut self, objects: &Objects) {
-        let Some(Backlog { pool, mut gangs, charges, provenance, found_ms }) = self.last.backlog.take() else { return };
+        let Some(mut backlog) = self.last.backlog.take() else { return };
         let mut later = VecDeque::new();
         while self.claims.in_flight.undecided() < self.config.cycle.claims_max
-            && let Some(gang) = gangs.pop_front()
+            && let Some(gang) = backlog.gangs.pop_front()
         {
-            let charges = gang.root().and_then(|root| charges.get(&root)).map(Vec::as_slice);
-            let recorded = record(objects, &pool, &gang, &self.claims.engine, &provenance, charges);
-            let Some(found) = recorded.filter(|found| still_waits(found, objects)) else { continue };
+            let Some(found) = self.recorded(&backlog, &gang, objects) else { continue };
             let (taken, view) = (assumed_gang(&found), View::of(found));
             if self.claims.in_flight.is_told(&view.root.uid) {
                 later.push_back(gang);
@@ -437,10 +449,20 @@ impl Negotiator {
                 tokio::spawn(self.claims.clone().drive(view, under_way));
             }
         }
-        later.append(&mut gangs);
+        later.append(&mut backlog.gangs);
         if !later.is_empty() {
-            self.last.backlog = Some(Backlog { pool, gangs: later, charges, provenance, found_ms });
+            self.last.backlog = Some(Backlog { gangs: later, ..backlog });
         }
+    }
+
+    /// The Match of a gang, if its job still waits.
+    fn recorded(&self, backlog: &Backlog, gang: &Gang, objects: &Objects) -> Option<Match> {
+        let Backlog { pool, charges, bounds, provenance, .. } = backlog;
+        let root = gang.root()?;
+        let charges = charges.get(&root).map(Vec::as_slice);
+        let mut found = record(objects, pool, gang, &self.claims.engine, provenance, charges)?;
+        found.spec.active_deadline_seconds = bounds.get(&root).copied();
+        still_waits(&found, objects).then_some(found)
     }
 
     /// What is said of the jobs whose Match the server would not take.

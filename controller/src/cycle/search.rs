@@ -10,7 +10,8 @@ use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, j
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
-use super::{Backlog, Negotiator, generation, placing};
+use super::{Backlog, CENSUS_EVERY_MS, Negotiator, generation, placing};
+use crate::metrics::shares::share_census;
 use crate::metrics::{count, level};
 use crate::status::{Finding, finding};
 
@@ -37,7 +38,7 @@ impl Negotiator {
             return None;
         }
         let unavailable = self.search.snapshots.unavailable(objects);
-        let nominations = self.nominations.begin(objects, &pool, &claims);
+        let nominations = self.nominations.begin(objects, (&pool, &inputs.assumed), &claims);
         let mut preemption_engine = std::mem::take(&mut self.search.preemption_engine);
         // What is left of the last cycle is found again.
         self.last.backlog = None;
@@ -56,7 +57,9 @@ impl Negotiator {
             let begun = Instant::now();
             let second = now.as_second();
             let mut nominations_found = nominations.look(&mut pool, &settings, second);
-            let (cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
+            let (mut cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
+            let at = (&settings, second);
+            nominations.reserve(&mut nominations_found, (&pool, &mut cycle), &mut preemption_engine, at);
             nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut preemption_engine, (&settings, second));
             let mut findings = findings(&pool, &cycle, &unavailable, &settings, now);
             if let Some(placed) = &placed {
@@ -100,6 +103,7 @@ impl Negotiator {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, took);
+        self.count_shares(&pool);
         placed.iter().for_each(|placed| self.claims.context.metrics.cycles.placed(placed));
         let found_ms = self.claims.context.now_ms();
         self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
@@ -119,7 +123,9 @@ impl Negotiator {
         }
         let mut gangs = nominations.take_gangs();
         gangs.append(&mut cycle.gangs);
-        self.last.backlog = Some(Backlog { pool, gangs: gangs.into(), charges: cycle.charges, provenance, found_ms });
+        let bounds = std::mem::take(&mut nominations.reservations.bounds);
+        let charges = cycle.charges;
+        self.last.backlog = Some(Backlog { pool, gangs: gangs.into(), charges, bounds, provenance, found_ms });
         self.hand_on(&objects);
         self.continue_reasons(reasons, found_ms);
         again || !cycle.skipped.is_empty()
@@ -182,6 +188,16 @@ impl Negotiator {
         metrics.over_budget("Offers", cycle.barred.len());
         metrics.jobs_over_budget.set(level(cycle.gave_up.len()));
         metrics.disagreements.inc_by(count(cycle.disagreements.len()));
+    }
+
+    /// Counts what accounts hold and deserve, now and then.
+    fn count_shares(&mut self, pool: &Snapshot) {
+        let context = &self.claims.context;
+        if context.now_ms() >= self.upkeep.shares_at_ms {
+            self.upkeep.shares_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
+            let shares = share_census(&context.cache.lock(), pool, context.clock.now().as_second());
+            context.metrics.accounts.set_shares(&shares);
+        }
     }
 
     fn inputs(&self, objects: &Objects) -> CycleInputs {

@@ -1,12 +1,14 @@
 //! What is counted, and its text in the OpenMetrics format.
 //!
 //! Every label has few values, all of which are known here: none is the name of an object, of a namespace or of a user, except for the
-//! Licenses of the namespaces that the cluster administrator names.
+//! Licenses of the namespaces that the cluster administrator names, and for accounts that the administrator has created.
 
 pub(crate) mod census;
 mod labelled;
+pub(crate) mod shares;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use metrics_table as table;
@@ -19,6 +21,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use self::census::Census;
 use self::labelled::{Gone, Labelled, Levels};
+use self::shares::ShareCensus;
 use crate::cycle::placing::Placed;
 
 /// The upper bounds of histograms, in seconds.
@@ -106,9 +109,14 @@ pub(crate) struct AccountMetrics {
     pub(crate) charge_held: Gauge,
     writes: Labelled<1, Counter>,
     pub(crate) lag_seconds: Gauge,
-    pub(crate) nominations: Gauge,
-    nominations_ended: Labelled<1, Counter>,
+    nominations: Labelled<1, Gauge>,
+    nominations_ended: Labelled<2, Counter>,
     preemptions: Labelled<1, Counter>,
+    pub(crate) nominations_overdue: Gauge,
+    preempted_charge: Counter,
+    share_gap: Gauge<f64, AtomicU64>,
+    account_charge_held: Levels<1, String>,
+    account_share: Levels<1, String>,
 }
 
 impl Default for Metrics {
@@ -281,20 +289,42 @@ impl AccountMetrics {
             charge_held: add(all, &table::CHARGE_HELD),
             writes: Labelled::new(all, &table::ACCOUNT_WRITES),
             lag_seconds: add(all, &table::ACCOUNTING_LAG),
-            nominations: add(all, &table::NOMINATIONS),
+            nominations: Labelled::new(all, &table::NOMINATIONS),
             nominations_ended: Labelled::new(all, &table::NOMINATIONS_ENDED),
             preemptions: Labelled::new(all, &table::PREEMPTIONS),
+            nominations_overdue: add(all, &table::NOMINATIONS_OVERDUE),
+            preempted_charge: add(all, &table::PREEMPTED_CHARGE),
+            share_gap: add(all, &table::SHARE_GAP),
+            account_charge_held: Levels::new(all, &table::ACCOUNT_CHARGE_HELD),
+            account_share: Levels::new(all, &table::ACCOUNT_SHARE),
         }
     }
 
-    /// A nomination has ended.
-    pub(crate) fn nomination_ended(&self, outcome: &'static str) {
-        self.nominations_ended.with([outcome]).inc();
+    /// So many nominations of a kind stand.
+    pub(crate) fn nominated(&self, kind: &'static str, count: i64) {
+        self.nominations.with([kind]).set(count);
     }
 
-    /// A gang was preempted.
-    pub(crate) fn preempted(&self, mode: &'static str) {
+    /// A nomination has ended.
+    pub(crate) fn nomination_ended(&self, kind: &'static str, outcome: &'static str) {
+        self.nominations_ended.with([kind, outcome]).inc();
+    }
+
+    /// A gang was preempted that has taken so much charge for so many seconds.
+    pub(crate) fn preempted(&self, mode: &'static str, charge_seconds: u64) {
         self.preemptions.with([mode]).inc();
+        self.preempted_charge.inc_by(charge_seconds);
+    }
+
+    /// What accounts hold and deserve.
+    pub(crate) fn set_shares(&self, shares: &ShareCensus) {
+        let ShareCensus { gap, accounts } = shares;
+        self.share_gap.set(*gap);
+        let levels = |of: fn(&[i64; 2]) -> i64| {
+            accounts.iter().map(|(name, amounts)| ([name.clone()], of(amounts))).collect::<BTreeMap<_, _>>()
+        };
+        self.account_charge_held.set(&levels(|[held, _]| *held), Gone::Removed);
+        self.account_share.set(&levels(|[_, share]| *share), Gone::Removed);
     }
 
     /// An Account or the PoolPolicy was written.
@@ -316,6 +346,7 @@ impl Metrics {
         self.cycles.set_unmatched(&BTreeMap::new());
         self.cycles.placing_gangs.set(&BTreeMap::new(), Gone::Removed);
         self.cycles.placing_pinned.set(0);
+        self.accounts.set_shares(&ShareCensus::default());
     }
 
     /// What the endpoint answers.
@@ -390,8 +421,11 @@ mod tests {
         metrics.cycles.placed(&Placed { in_turn: 1, gangs: 2, bound: 3, pinned: 1, steps: 9, took, passed_over });
         metrics.pool.set(&census::tests::full());
         metrics.accounts.wrote("done");
-        metrics.accounts.nomination_ended("Claimed");
-        metrics.accounts.preempted("Share");
+        metrics.accounts.nominated("Preemption", 1);
+        metrics.accounts.nomination_ended("Preemption", "Claimed");
+        metrics.accounts.preempted("Share", 60);
+        let accounts = BTreeMap::from([("eda".to_owned(), [3, 4])]);
+        metrics.accounts.set_shares(&ShareCensus { gap: 0.25, accounts });
         metrics
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationStep, VictimClaim, nomination_steps};
-use crds::{Nomination, Unmatched};
+use crds::{Nomination, NominationKind, Unmatched};
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{
@@ -12,9 +12,12 @@ use matchmaker::{
     preempt,
 };
 use pool::{
-    NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, nominated, nominated_gang, preemption_input,
+    AssumedGang, NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, free_offers, nominated,
+    nominated_gang, preemption_input, reason_of,
 };
 
+use super::reserve::{CycleReservations, ReservationsFound};
+use super::writes::NewNomination;
 use super::{NominationId, Nominations, id_of, victim_claims, words};
 use crate::claims::Claims;
 use crate::status::Finding;
@@ -28,13 +31,15 @@ pub(crate) struct CycleNominations {
     victims_max: usize,
     /// Whether gangs may be preempted at all: not while a nomination is being written, as its victims are not known here yet.
     may_preempt: bool,
+    reserving: Option<CycleReservations>,
 }
 
 /// A nomination when the cycle began.
-struct StoredNomination {
+pub(super) struct StoredNomination {
     key: ObjectKey,
-    uid: String,
-    nomination: Nomination,
+    /// Of its job.
+    pub(super) uid: String,
+    pub(super) nomination: Nomination,
     victims: Vec<VictimClaim>,
     is_judged: bool,
 }
@@ -48,6 +53,8 @@ struct NominationLook {
     seats: NominatedSeats,
     /// If that was asked.
     is_right: Option<bool>,
+    /// How many of its offers are free, and how many it has, if it is a gang.
+    free: Option<(usize, usize)>,
 }
 
 /// What it found.
@@ -59,6 +66,7 @@ pub(crate) struct NominationsFound {
     gangs: Vec<Gang>,
     preemptions: Preemptions,
     held: Vec<HeldGang>,
+    pub(crate) reservations: ReservationsFound,
 }
 
 impl CycleNominations {
@@ -67,7 +75,7 @@ impl CycleNominations {
         let mut found = NominationsFound::default();
         for StoredNomination { key, uid, nomination, victims, is_judged } in &self.stored {
             let root = pool.roots.iter().map(|root| root.ad).find(|ad| pool.ad(*ad).is_some_and(|ad| ad.uid == *uid));
-            let mut is_right = None;
+            let (mut is_right, mut free) = (None, None);
             let seats = match root.map(|root| (root, nominated_gang(pool, nomination, settings, now))) {
                 None => NominatedSeats::Unknown,
                 Some((_, NominatedGang::Broken)) => NominatedSeats::Broken,
@@ -77,14 +85,19 @@ impl CycleNominations {
                     NominatedSeats::Free
                 }
                 Some((root, NominatedGang::Held(gang))) => {
-                    if !is_judged {
+                    if nomination.kind == NominationKind::Reservation {
+                        let reserving = self.reserving.as_ref();
+                        let (kept, gang) = (&mut found.reservations, (root, &gang));
+                        is_right = reserving.map(|reserving| reserving.look_at(kept, pool, gang, (settings, now)));
+                        free = Some(free_offers(pool, gang.1));
+                    } else if !is_judged {
                         is_right = Some(self.is_right(pool, (root, &gang), nomination, (settings, now)));
                     }
                     NominatedSeats::Held
                 }
             };
             let (key, id, victims) = (key.clone(), id_of(uid, nomination), victims.clone());
-            found.looked.push(NominationLook { key, id, victims, seats, is_right });
+            found.looked.push(NominationLook { key, id, victims, seats, is_right, free });
         }
         found
     }
@@ -108,6 +121,19 @@ impl CycleNominations {
         is_still_right(pool, gang, &victims, &preempting, (settings, now))
     }
 
+    /// After it: which jobs use what is reserved meanwhile, and for which jobs that are left over gangs are reserved.
+    pub(crate) fn reserve(
+        &self,
+        found: &mut NominationsFound,
+        (pool, cycle): (&Snapshot, &mut Cycle),
+        engine: &mut Engine,
+        (settings, now): (&EngineConfig, i64),
+    ) {
+        if let Some(reserving) = &self.reserving {
+            reserving.decide(&mut found.reservations, (pool, cycle), engine, (settings, now));
+        }
+    }
+
     /// After it: which gangs are to end for the jobs that are left over.
     pub(crate) fn preempt(
         &self,
@@ -120,7 +146,9 @@ impl CycleNominations {
         let Some(input) = input else { return };
         let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
         let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
-        let waiting: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).collect();
+        let is_reserved = |root: &AdId| found.reservations.new.iter().any(|new| new.root == *root);
+        let waiting = short.map(|unmatched| unmatched.root).filter(|root| !is_reserved(root));
+        let waiting: BTreeSet<AdId> = waiting.collect();
         let is_spared = |ad: &&AdId| pool.ad(**ad).is_some_and(|ad| self.spared.contains(&ad.uid));
         let spared: BTreeSet<AdId> = waiting.iter().filter(is_spared).copied().collect();
         let preempting = Preempting {
@@ -148,12 +176,19 @@ impl NominationsFound {
 
 impl Nominations {
     /// What a cycle begins with.
-    pub(crate) fn begin(&mut self, objects: &Objects, pool: &Snapshot, claims: &Claims) -> CycleNominations {
+    pub(crate) fn begin(
+        &mut self,
+        objects: &Objects,
+        (pool, assumed): (&Snapshot, &[AssumedGang]),
+        claims: &Claims,
+    ) -> CycleNominations {
         let now_ms = claims.context.now_ms();
-        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
-        let Some(rules) = rules.filter(|_| pool.policy.is_some()) else {
+        let terms = objects.pool_policy.as_ref().map(|known| &known.terms).filter(|_| pool.policy.is_some());
+        let terms = terms.filter(|terms| terms.preemption.is_some() || terms.reservation.is_some());
+        let Some(terms) = terms else {
             let (stored, spared) = (Vec::new(), BTreeSet::new());
-            return CycleNominations { stored, input: None, spared, victims_max: 0, may_preempt: false };
+            let (input, reserving) = (None, None);
+            return CycleNominations { stored, input, spared, victims_max: 0, may_preempt: false, reserving };
         };
         let stored = nominated(objects).map(|(key, held, nomination)| {
             let uid = held.object.uid().unwrap_or_default();
@@ -172,8 +207,11 @@ impl Nominations {
         self.pauses.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
         let paused = self.pauses.iter().filter(|(_, pause)| pause.lasts(now_ms));
         spared.extend(paused.map(|(uid, _)| uid.clone()));
-        let victims_max = self.budget.left(rules.evictions_per_hour, now_ms);
-        CycleNominations { stored, input: preemption_input(objects, pool), spared, victims_max, may_preempt }
+        let rules = terms.preemption.as_ref();
+        let victims_max = rules.map_or(0, |rules| self.budget.left(rules.evictions_per_hour, now_ms));
+        let reserving = self.reserving(objects, (pool, assumed), &stored, claims);
+        let input = preemption_input(objects, pool);
+        CycleNominations { stored, input, spared, victims_max, may_preempt, reserving }
     }
 
     /// Takes in what a cycle has found: what is over is taken out, and what is decided is stored. What jobs are told of it replaces what was found
@@ -186,7 +224,7 @@ impl Nominations {
         objects: &Objects,
         claims: &Arc<Claims>,
     ) {
-        for NominationLook { key, id, victims, seats, is_right } in &found.looked {
+        for NominationLook { key, id, victims, seats, is_right, free } in &found.looked {
             let Some(held) = objects.jobs.get(key) else { continue };
             let Some(nomination) = held.object.status.as_ref().and_then(|status| status.nomination.as_ref()) else {
                 continue;
@@ -199,13 +237,23 @@ impl Nominations {
             for step in nomination_steps(&known) {
                 match step {
                     NominationStep::Drop(end) => self.drop_it(held, nomination, end, claims),
-                    NominationStep::Claim => claims.context.metrics.accounts.nomination_ended("Claimed"),
+                    NominationStep::Claim => {
+                        claims.context.metrics.accounts.nomination_ended(nomination.kind.as_str(), "Claimed");
+                    }
                     NominationStep::Store | NominationStep::Judge | NominationStep::Release(_) => {}
                 }
             }
             let counts = findings.get(&id.0).map_or_else(Unmatched::default, |found| found.counts.clone());
-            findings.insert(id.0.clone(), Arc::new(words::waits_for(victims.len(), counts)));
+            let told = match (nomination.kind, free) {
+                (NominationKind::Preemption, _) => words::waits_for(victims.len(), counts),
+                (NominationKind::Reservation, Some(free)) => {
+                    words::waits_for_reserved(nomination.time.0, *free, counts)
+                }
+                (NominationKind::Reservation, None) => continue,
+            };
+            findings.insert(id.0.clone(), Arc::new(told));
         }
+        self.end_reservations(&found.reservations, (pool, provenance), findings, objects, claims);
         let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
         let Some(rules) = rules else { return };
         for (root, answer) in &found.preemptions {
@@ -216,7 +264,9 @@ impl Nominations {
                     let victims = proposal.victims.iter().filter_map(|place| found.held.get(*place));
                     let victims = victims.map(|gang| gang.name.clone()).collect();
                     let told = words::waits_for(proposal.victims.len(), finding.counts.clone());
-                    self.store(proposal, victims, &told, (pool, provenance), objects, claims);
+                    let (kind, mode) = (NominationKind::Preemption, reason_of(proposal.mode));
+                    let new = NewNomination { kind, mode, gang: &proposal.gang, victims };
+                    self.store(new, &told, (pool, provenance), objects, claims);
                     told
                 }
                 _ => words::with_preemption(&finding, answer),

@@ -1,10 +1,11 @@
-//! What is held for jobs while gangs are preempted for them: what is known of it in this term, and the writes that follow.
+//! What is held for jobs, while gangs are preempted for them or end by themselves: what is known of it in this term, and the writes that follow.
 //!
 //! What is to be done next is decided by [`claiming::nomination_steps`]. The nominations themselves are in the statuses of jobs: a new leader goes
 //! on from there, and asks first whether each is still right.
 
 mod budget;
 mod look;
+mod reserve;
 mod words;
 mod writes;
 
@@ -12,10 +13,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationStep, Nominee, VictimClaim, nomination_steps};
-use crds::{Decision, Job, Nomination};
+use crds::ad::PolicyTerms;
+use crds::{Decision, Job, Nomination, NominationKind};
 use kube::ResourceExt;
 use parking_lot::Mutex;
-use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, job_state};
+use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, job_state};
 
 use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
@@ -27,6 +29,12 @@ pub(crate) use self::words::preempted_reason;
 
 /// How long nothing is preempted for a job whose nomination has come to nothing.
 const PAUSES: Backoff = Backoff::new(60_000, 3_600_000);
+
+/// The longest time for which nothing is held for an account, in milliseconds.
+const REST_MAX_MS: u64 = 604_800_000;
+
+/// How long taking out a nomination may take, in milliseconds.
+const OVERDUE_MS: u64 = 60_000;
 
 /// One nomination: the uid of its job, and its time in seconds.
 type NominationId = (String, i64);
@@ -40,17 +48,29 @@ fn id_of(uid: &str, nomination: &Nomination) -> NominationId {
 pub(crate) struct Nominations {
     /// The jobs whose statuses have a nomination.
     keys: BTreeSet<ObjectKey>,
-    /// When each was first seen, on the monotonic clock.
-    first_seen: BTreeMap<NominationId, u64>,
+    /// When each was first seen.
+    first_seen: BTreeMap<NominationId, FirstSeen>,
     /// Whether each is right.
     judged: BTreeMap<NominationId, bool>,
     /// Jobs that nothing is preempted for, by uid.
     pauses: BTreeMap<String, Pause>,
+    /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed.
+    rests: BTreeMap<String, Pause>,
     budget: EvictionBudget,
     /// The uids of jobs whose nominations are being written.
     writing: Arc<Mutex<BTreeSet<String>>>,
     /// What the last dry run has said of each job: the mode and the number of victims.
     dry: BTreeMap<String, String>,
+}
+
+/// When a nomination was first seen, and what of it is needed when it is gone.
+#[derive(Debug)]
+struct FirstSeen {
+    /// On the monotonic clock.
+    at_ms: u64,
+    kind: NominationKind,
+    /// The account of the job.
+    account: String,
 }
 
 impl Nominations {
@@ -66,12 +86,16 @@ impl Nominations {
                 self.keys.remove(key);
             }
         }
-        claims.context.metrics.accounts.nominations.set(level(self.keys.len()));
-        if self.keys.is_empty() && objects.preempted.is_empty() {
-            self.first_seen.clear();
+        if self.keys.is_empty() && self.first_seen.is_empty() && objects.preempted.is_empty() {
             return Vec::new();
         }
         let preempted = self.steps(objects, claims);
+        let overdue = self.overdue(objects, claims.context.now_ms());
+        claims.context.metrics.accounts.nominations_overdue.set(level(overdue));
+        for kind in [NominationKind::Preemption, NominationKind::Reservation] {
+            let count = self.first_seen.values().filter(|seen| seen.kind == kind).count();
+            claims.context.metrics.accounts.nominated(kind.as_str(), level(count));
+        }
         let news = preempted.keys().filter(|uid| !objects.preempted.contains_key(*uid)).cloned().collect();
         objects.preempted = preempted;
         news
@@ -80,13 +104,17 @@ impl Nominations {
     /// The claims that are to be released now. Begins to take out what is over.
     fn steps(&mut self, objects: &Objects, claims: &Arc<Claims>) -> BTreeMap<String, Preemptor> {
         let (mut preempted, mut ids) = (BTreeMap::new(), BTreeSet::new());
+        let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
         for key in self.keys.clone() {
             let Some(held) = objects.jobs.get(&key) else { continue };
             let Some(nomination) = held.object.status.as_ref().and_then(|status| status.nomination.clone()) else {
                 continue;
             };
             let id = id_of(&held.object.uid().unwrap_or_default(), &nomination);
-            self.first_seen.entry(id.clone()).or_insert(claims.context.now_ms());
+            let account =
+                || terms.map_or_else(String::new, |terms| Submitting::of(objects, terms).of_job(&held.object).0);
+            let (at_ms, kind) = (claims.context.now_ms(), nomination.kind);
+            self.first_seen.entry(id.clone()).or_insert_with(|| FirstSeen { at_ms, kind, account: account() });
             let known = self.known(held, &nomination, (NominatedSeats::Unknown, None), objects, claims);
             for step in nomination_steps(&known) {
                 match step {
@@ -101,8 +129,39 @@ impl Nominations {
             }
             ids.insert(id);
         }
-        self.first_seen.retain(|id, _| ids.contains(id));
+        let gone: Vec<_> = self.first_seen.extract_if(.., |id, _| !ids.contains(id)).collect();
+        for ((uid, _), seen) in gone {
+            self.has_ended(&uid, &seen, objects, claims.context.now_ms());
+        }
         preempted
+    }
+
+    /// How many nominations should have been taken out a while ago.
+    fn overdue(&self, objects: &Objects, now_ms: u64) -> usize {
+        let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
+        let ends_ms = |seen: &FirstSeen| {
+            let lasts_ms = terms.and_then(|terms| lasts_ms(terms, seen.kind)).unwrap_or(0);
+            seen.at_ms.saturating_add(lasts_ms).saturating_add(OVERDUE_MS)
+        };
+        self.first_seen.values().filter(|seen| now_ms >= ends_ms(seen)).count()
+    }
+
+    /// A nomination is gone. What was reserved and is not claimed was kept idle, whoever has ended that: nothing is reserved for the account for
+    /// as long, and for twice as long each time.
+    fn has_ended(&mut self, uid: &str, seen: &FirstSeen, objects: &Objects, now_ms: u64) {
+        if seen.kind != NominationKind::Reservation {
+            return;
+        }
+        let is_claimed = objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Held);
+        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
+        match rules {
+            Some(rules) if !is_claimed => {
+                let pause = self.rests.entry(seen.account.clone()).or_default();
+                let pause_ms = Backoff::new(seconds_ms(rules.for_seconds), REST_MAX_MS).pause_ms(pause.times(), 0);
+                pause.begin(pause_ms, now_ms);
+            }
+            _ => drop(self.rests.remove(&seen.account)),
+        }
     }
 
     /// What is known of a nomination that is stored. The states of its victims are those of now, if no others are given.
@@ -115,19 +174,21 @@ impl Nominations {
         claims: &Claims,
     ) -> claiming::Nomination {
         let id = id_of(&held.object.uid().unwrap_or_default(), nomination);
-        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
-        let rules = rules.filter(|rules| !rules.is_dry_run);
-        let over_ms = rules
-            .map(|rules| seconds_ms(rules.nomination_seconds))
-            .and_then(|ms| self.first_seen.get(&id).map(|first| first.saturating_add(ms)));
+        let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
+        let lasts_ms = terms.and_then(|terms| lasts_ms(terms, nomination.kind));
+        let over_ms = lasts_ms.and_then(|ms| self.first_seen.get(&id).map(|first| first.at_ms.saturating_add(ms)));
         let nominee = match job_state(held, objects) {
             JobState::Waits => Nominee::Waits,
             JobState::Held => Nominee::Held,
             JobState::NotAccepted | JobState::Suspended | JobState::Finished => Nominee::Over,
         };
         claiming::Nomination {
+            kind: match nomination.kind {
+                NominationKind::Preemption => claiming::NominationKind::Preemption,
+                NominationKind::Reservation => claiming::NominationKind::Reservation,
+            },
             is_stored: true,
-            is_right: if rules.is_some() { self.judged.get(&id).copied() } else { Some(false) },
+            is_right: if lasts_ms.is_some() { self.judged.get(&id).copied() } else { Some(false) },
             nominee,
             victims: victims.map_or_else(|| victim_claims(nomination, objects), <[VictimClaim]>::to_vec),
             seats,
@@ -137,10 +198,10 @@ impl Nominations {
 
     /// When something happens by time alone.
     pub(crate) fn next_ms(&self, objects: &Objects, now_ms: u64) -> Option<u64> {
-        let rules = objects.pool_policy.as_ref()?.terms.preemption.as_ref()?;
-        let ms = seconds_ms(rules.nomination_seconds);
-        let ends = self.first_seen.values().map(|first| first.saturating_add(ms));
-        let pauses = self.pauses.values().map(Pause::until_ms);
+        let terms = &objects.pool_policy.as_ref()?.terms;
+        let ends =
+            self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
+        let pauses = self.pauses.values().chain(self.rests.values()).map(Pause::until_ms);
         ends.chain(pauses).filter(|at_ms| *at_ms > now_ms).min()
     }
 }
@@ -157,6 +218,16 @@ fn victim_claims(nomination: &Nomination, objects: &Objects) -> Vec<VictimClaim>
         }
     };
     nomination.victims.iter().map(claim).collect()
+}
+
+/// How long a gang is held, in milliseconds; none if the PoolPolicy lets none be held for this reason.
+fn lasts_ms(terms: &PolicyTerms, kind: NominationKind) -> Option<u64> {
+    let preemption = terms.preemption.as_ref().filter(|rules| !rules.is_dry_run);
+    let seconds = match kind {
+        NominationKind::Preemption => preemption?.nomination_seconds,
+        NominationKind::Reservation => terms.reservation.as_ref()?.for_seconds,
+    };
+    Some(seconds_ms(seconds))
 }
 
 fn seconds_ms(seconds: i64) -> u64 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crds::conditions::reasons;
 use crds::{Match, Nomination, PreemptionReason, Unmatched, UnmatchedPreemption};
+use jiff::Timestamp;
 use matchmaker::{NotPreempted, Proposal};
 use pool::{ObjectKey, reason_of};
 
@@ -35,7 +36,7 @@ const WORDS: [(PreemptionReason, &str, &str, &str); 4] = [
 
 /// What the job of a victim is told.
 pub(super) fn message(nominee: &ObjectKey, nomination: &Nomination, victim: Option<&Arc<Match>>) -> String {
-    let found = WORDS.iter().find(|(reason, ..)| *reason == nomination.mode);
+    let found = WORDS.iter().find(|(reason, ..)| Some(*reason) == nomination.mode);
     let said = found.map(|(_, _, how, why)| format!("{how}: {why}")).unwrap_or_default();
     let namespace = victim.and_then(|found| found.metadata.namespace.as_deref());
     if namespace == Some(nominee.namespace.as_str()) { format!("{said}; for Job {nominee}") } else { said }
@@ -54,6 +55,20 @@ pub(super) fn waits_for(victims: usize, counts: Unmatched) -> Finding {
         number => format!("{number} gangs are being stopped for it"),
     };
     Finding { reason: reasons::WAITING_FOR_PREEMPTED, why, counts }
+}
+
+/// What a job is told for which a gang is reserved, of which so many of all offers are free.
+pub(super) fn waits_for_reserved(since: Timestamp, (free, all): (usize, usize), counts: Unmatched) -> Finding {
+    let offers = if all == 1 { "1 offer is".to_owned() } else { format!("{all} offers are") };
+    let why = format!("held for it since {since}: {free} of {offers} free");
+    Finding { reason: reasons::WAITING_FOR_RESERVED, why, counts }
+}
+
+/// What a job is told that would have a gang if nothing were held for so many others.
+pub(super) fn held_for_others(finding: &Finding, reservations: usize) -> Finding {
+    let jobs = if reservations == 1 { "another job that has" } else { "other jobs that have" };
+    let why = cut(&format!("offers are held for {jobs} waited long; {}", finding.why), 256);
+    Finding { reason: reasons::HELD_FOR_OTHERS, why, ..finding.clone() }
 }
 
 /// What preemption would do, or why nothing is done, beside what was found.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use claiming::NominationEnd;
-use crds::{Job, Member, Nomination};
+use crds::{Job, Member, Nomination, NominationKind, PreemptionReason};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
-use matchmaker::{Proposal, Snapshot};
-use pool::{Cached, ObjectKey, Objects, Provenance, reason_of, record};
+use matchmaker::{Gang, Snapshot};
+use pool::{Cached, ObjectKey, Objects, Provenance, record};
 use serde_json::{Value, json};
 
 use super::{Nominations, PAUSES, id_of};
@@ -18,19 +18,27 @@ use crate::write::answer::Answer;
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
+/// A nomination that a cycle has decided on.
+pub(super) struct NewNomination<'n> {
+    pub(super) kind: NominationKind,
+    pub(super) mode: Option<PreemptionReason>,
+    pub(super) gang: &'n Gang,
+    /// The uids of their Matches.
+    pub(super) victims: Vec<String>,
+}
+
 impl Nominations {
     /// N1: begins to store what was decided. What the server answers is in the cache before any victim is released.
     pub(super) fn store(
         &mut self,
-        proposal: &Proposal,
-        victims: Vec<String>,
+        new: NewNomination<'_>,
         told: &Finding,
         (pool, provenance): (&Snapshot, &Provenance),
         objects: &Objects,
         claims: &Arc<Claims>,
     ) {
-        let recorded = record(objects, pool, &proposal.gang, &claims.engine, provenance, None);
-        let (Some(found), Some(mode)) = (recorded, reason_of(proposal.mode)) else { return };
+        let NewNomination { kind, mode, gang, victims } = new;
+        let Some(found) = record(objects, pool, gang, &claims.engine, provenance, None) else { return };
         let Some(root) = found.spec.members.first() else { return };
         let (key, uid) = (ObjectKey::new(&root.namespace, &root.name), root.uid.clone());
         let Some(held) = objects.jobs.get(&key) else { return };
@@ -38,7 +46,7 @@ impl Nominations {
         let gang = found.spec.members.iter().map(|member| Member { values: Default::default(), ..member.clone() });
         // Times are stored in whole seconds.
         let time = jiff::Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
-        let nomination = Nomination { time: Time(time), mode, gang: gang.collect(), victims };
+        let nomination = Nomination { kind, time: Time(time), mode, gang: gang.collect(), victims };
         self.judged.insert(id_of(&uid, &nomination), true);
         self.budget.spend(nomination.victims.len());
         self.writing.lock().insert(uid.clone());
@@ -50,7 +58,8 @@ impl Nominations {
             writing.lock().remove(&uid);
             match answer {
                 Answer::Done(job) => {
-                    tracing::info!(job = %key, ?mode, victims = nomination.victims.len(), "gangs are preempted for a job");
+                    let victims = nomination.victims.len();
+                    tracing::info!(job = %key, ?kind, ?mode, victims, "a gang is held for a job");
                     claims.context.events.tell(&job, EventType::Normal, "Nominated", &note);
                 }
                 // Decided again on what is read by then.
@@ -73,7 +82,8 @@ impl Nominations {
             return;
         }
         let has_failed = !matches!(end, NominationEnd::Elsewhere | NominationEnd::Withdrawn);
-        if has_failed {
+        let kind = nomination.kind;
+        if has_failed && kind == NominationKind::Preemption {
             self.pauses.entry(uid.clone()).or_default().lengthen(PAUSES, &uid, claims.context.now_ms());
         }
         let (key, patch) = (ObjectKey::of(held.object.as_ref()), taken_out(&uid, nomination));
@@ -82,7 +92,7 @@ impl Nominations {
             match claims.context.patch_status::<Job>(&key, &patch).await {
                 Answer::Done(_) => {
                     tracing::info!(job = %key, ?end, "its nomination has ended");
-                    claims.context.metrics.accounts.nomination_ended(outcome(end));
+                    claims.context.metrics.accounts.nomination_ended(kind.as_str(), outcome(end));
                 }
                 _ => drop(claims.context.read::<Job>(&key).await),
             }
@@ -97,7 +107,7 @@ impl Nominations {
         let is_new = self.dry.insert(uid.to_owned(), said.clone()).is_none_or(|before| before != said);
         self.dry.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
         if let Some((_, held)) = objects.jobs.by_uid(uid).filter(|_| is_new) {
-            claims.context.metrics.accounts.nomination_ended("DryRun");
+            claims.context.metrics.accounts.nomination_ended(NominationKind::Preemption.as_str(), "DryRun");
             claims.context.events.tell(held.object.as_ref(), EventType::Normal, "WouldPreempt", &told.why);
         }
     }

@@ -321,7 +321,9 @@ pub(crate) fn retells_at(status: &JobStatus, generation: Option<i64>, finding: &
     }
     let told = status.unmatched.as_ref();
     let same_reason = said.is_some_and(|said| said.reason == finding.reason);
-    let pause = match (same_reason, told.is_some_and(|told| same_blame(told, &finding.counts))) {
+    // How many offers of a reservation are free is said in words only.
+    let same_words = finding.reason != reasons::WAITING_FOR_RESERVED || status.why.as_ref() == Some(&finding.why);
+    let pause = match (same_reason, same_words && told.is_some_and(|told| same_blame(told, &finding.counts))) {
         (true, true) => {
             let same_counts = |told: &crds::Unmatched| {
                 let counts = &finding.counts;

@@ -15,18 +15,11 @@ pub(super) fn begin(job: &Job, status: &mut JobStatus, now: Timestamp) {
 
 /// It does not wait any more: it is claimed, paused or finished.
 pub(super) fn end(status: &mut JobStatus, now: Timestamp) {
-    status.waited_seconds = Some(waited(status, now));
+    status.waited_seconds = Some(status.waited(now.as_second()));
     status.waiting_since = None;
-}
-
-/// How long it has waited in all, in seconds.
-fn waited(status: &JobStatus, now: Timestamp) -> i64 {
-    let before = status.waited_seconds.unwrap_or(0);
-    let since = status.waiting_since.as_ref().map_or(0, |since| now.as_second().saturating_sub(since.0.as_second()));
-    before.saturating_add(since.max(0))
 }
 
 /// In how many seconds it has waited long enough; `None` if it waits for ever.
 pub(crate) fn left(job: &Job, status: &JobStatus, now: Timestamp) -> Option<i64> {
-    Some(i64::from(job.spec.match_timeout_seconds?).saturating_sub(waited(status, now)))
+    Some(i64::from(job.spec.match_timeout_seconds?).saturating_sub(status.waited(now.as_second())))
 }

@@ -118,6 +118,37 @@ fn a3_a_new_leader_goes_on_with_what_was_used() {
     stage.until("its Match is gone", |stage| stage.ours("matches").is_empty()).unwrap();
 }
 
+/// The job ends soon after its account was stored, and the leader is told to stop before the account may be stored again. Then the Match is
+/// deleted, while nobody leads.
+#[test]
+fn a3_a_leader_that_is_told_to_stop_stores_what_was_used() {
+    let mut stage = claimed();
+    stage.until("its account is stored", |stage| holds(stage, 2_000_000)).unwrap();
+    let committed = seconds(&stage.ours("matches")[0]["status"]["committedAt"]);
+    stage.pass(10_000);
+    stage.merge("jobs", "j", &json!({"done": true}));
+    stage.until("the job is over", |stage| stage.phase("j") == "Succeeded").unwrap();
+    let ended = stage.now_ms / 1000 + crate::process::beginning().as_second();
+    stage.pass(2000);
+    assert!(holds(&stage, 2_000_000), "an account is stored once in a minute");
+    stage.processes[0].stop();
+    stage.pass(8000);
+    let (usage, held, _) = stored(&only_account(&stage).unwrap()).unwrap();
+    assert_eq!(held, 0, "it was stored at the end");
+    let share = |seconds: i64| 2e6 * (1.0 - 0.5_f64.powf(seconds as f64 / HALF_LIFE as f64));
+    let (least, most) = (share(ended - committed - 2) * 0.995, share(ended - committed + 1));
+    assert!((usage as f64) > least && (usage as f64) < most, "{usage} is between {least} and {most}");
+    stage.processes.clear();
+    let gone = stage.ours("matches")[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    stage.delete("matches", &gone);
+    let before = stage.log.len();
+    stage.pass(60_000);
+    stage.start(&[]);
+    stage.pass(120_000);
+    let writes = stage.log[before..].join("\n");
+    assert!(!writes.contains("accounts"), "there is nothing to add: {writes}");
+}
+
 /// Beside an account that the administrator has created, which stays.
 #[test]
 fn an_account_that_made_itself_goes_when_it_is_unused() {

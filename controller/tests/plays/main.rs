@@ -16,6 +16,7 @@ mod plan;
 mod preemption;
 mod process;
 mod repairs;
+mod reservation;
 mod scenarios;
 mod stage;
 mod takeover;

@@ -12,13 +12,13 @@ use crate::stage::Stage;
 
 const PREEMPTED: Scenario = Scenario { name: "preempted", play: preempted };
 
-fn says(stage: &Stage, job: &str, type_: &str, reason: &str) -> bool {
+pub(crate) fn says(stage: &Stage, job: &str, type_: &str, reason: &str) -> bool {
     let found = stage.get("jobs", job).unwrap_or_default();
     let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.iter().any(|condition| condition["type"] == type_ && condition["reason"] == reason)
 }
 
-fn status(stage: &Stage, job: &str) -> Value {
+pub(crate) fn status(stage: &Stage, job: &str) -> Value {
     stage.get("jobs", job).unwrap_or_default()["status"].clone()
 }
 

@@ -38,6 +38,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario { name: "set", play: set },
     Scenario { name: "set-refused", play: set_refused },
     Scenario { name: "preempted", play: crate::preemption::preempted },
+    Scenario { name: "reserved", play: crate::reservation::reserved },
 ];
 
 /// Played with a write of the first controller kept back.

@@ -6,7 +6,10 @@ use classad::Expr;
 
 use super::{Rejected, message, text};
 use crate::conditions::reasons;
-use crate::{ExprText, PoolPolicySpec, PreemptionMode, PreemptionPolicy, PreemptionReason, Submitters, charge_micros};
+use crate::{
+    ExprText, PoolPolicySpec, PreemptionMode, PreemptionPolicy, PreemptionReason, ReservationPolicy, Submitters,
+    charge_micros,
+};
 
 /// A PoolPolicy that was accepted.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +22,8 @@ pub struct PolicyTerms {
     pub weights: BTreeMap<String, i128>,
     /// What quotas count besides charge and gangs.
     pub counters: Vec<CounterTerms>,
+    /// For which jobs offers are held; none if for none.
+    pub reservation: Option<ReservationPolicy>,
     /// Which gangs may be preempted; none if nothing is, and nothing would be.
     pub preemption: Option<PreemptionRules>,
 }
@@ -82,6 +87,7 @@ impl PolicyTerms {
             half_life: spec.half_life_seconds,
             weights: weights.collect::<Result<_, Rejected>>()?,
             counters,
+            reservation: spec.reservation.clone(),
             preemption: spec.preemption.as_ref().map(PreemptionRules::of).transpose()?.flatten(),
         })
     }
@@ -96,6 +102,7 @@ impl PolicyTerms {
             half_life: plain.half_life_seconds,
             weights,
             counters: Vec::new(),
+            reservation: None,
             preemption: None,
         }
     }

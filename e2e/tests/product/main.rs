@@ -28,6 +28,7 @@ mod preemption;
 mod reasons;
 mod repairs;
 mod requests;
+mod reservation;
 mod rights;
 mod round_trip;
 mod schema;

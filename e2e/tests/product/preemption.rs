@@ -7,7 +7,7 @@ use testbed::product;
 use crate::stage::{Namespace, Stage, condition, license, machine, name, text};
 
 /// An object that is not in a namespace.
-fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
+pub(crate) fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
     let object =
         json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
     stage.cluster.kubectl_text(&["apply", "-f", "-"], Some(&object.to_string())).unwrap();
@@ -45,7 +45,7 @@ fn full(stage: &'static Stage) -> [Namespace; 3] {
 }
 
 /// The jobs of a tenant that are claimed.
-fn claimed(here: &Namespace) -> Vec<String> {
+pub(crate) fn claimed(here: &Namespace) -> Vec<String> {
     here.with_reason("gmj", "Claimed", "Committed")
 }
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::bail;
-use crds::{Match, charge_micros};
 use jiff::Timestamp;
-use matchmaker::{Config, Policy, PoolAd, Prices, Snapshot};
-use policy::{Amount, CHARGE, GANGS, Quotas};
-use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, snapshot};
+use matchmaker::{Policy, Snapshot};
+use policy::{Amount, Quotas};
+use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, demands, pool_charge, snapshot};
 
 use crate::cluster::{Kind, Pool, PoolSource};
 use crate::output::OutputOptions;
@@ -22,9 +21,6 @@ pub(crate) struct AccountsArguments {
     #[command(flatten)]
     pub(crate) source: PoolSource,
 }
-
-/// How many micros a charge has.
-pub(crate) const MICROS: Amount = 1_000_000;
 
 /// Adds the accounts to a snapshot, with what they have used at a time; nothing without a PoolPolicy.
 pub(crate) fn add(snapshot: &mut Snapshot, objects: &Objects, now: Timestamp) {
@@ -99,42 +95,14 @@ impl Accounted {
         counts
     }
 
-    /// What each account holds and waits for itself, in micros. A job is taken to wait for what its last gang cost, or for what the gangs of
-    /// its account cost on average, or for one charge.
+    /// What each account holds and waits for itself, in micros.
     pub(crate) fn demands(&self) -> BTreeMap<String, Amount> {
-        let held = |account: &policy::Account, counter: &str| account.held.get(counter).copied().unwrap_or(0);
-        let accounts = self.policy.tree.accounts();
-        let mut demands: BTreeMap<String, Amount> =
-            accounts.iter().map(|account| (account.name.clone(), held(account, CHARGE))).collect();
-        let mean = |account: &policy::Account| match held(account, GANGS) {
-            0 => MICROS,
-            gangs => held(account, CHARGE) / gangs,
-        };
-        let means: BTreeMap<&str, Amount> =
-            accounts.iter().map(|account| (account.name.as_str(), mean(account))).collect();
-        for (root, account) in &self.policy.account_of {
-            let last = self.snapshot.ad(*root).and_then(|ad| self.last_charge(ad));
-            let waits_for = last.or_else(|| means.get(&**account).copied()).unwrap_or(MICROS);
-            *demands.entry(account.to_string()).or_default() += waits_for;
-        }
-        demands
-    }
-
-    /// What the last gang of a job cost.
-    fn last_charge(&self, job: &PoolAd) -> Option<Amount> {
-        let matches = self.pool.objects.matches.of_root(&job.uid).map(|(_, found)| found);
-        let last = matches.max_by_key(|found| found.spec.attempt)?;
-        let charges = |found: &Match| -> Option<Vec<Amount>> {
-            found.spec.members.iter().skip(1).map(|member| charge_micros(member.charge.as_deref()?)).collect()
-        };
-        charges(last).map(|charges| charges.into_iter().sum())
+        demands(&self.pool.objects, &self.snapshot, &self.policy)
     }
 
     /// What all open offers together cost, in micros.
     pub(crate) fn pool_charge(&self, now: Timestamp) -> Amount {
-        let mut prices = Prices::of(&Config::product(), now.as_second());
-        let open = self.snapshot.ads().filter(|(_, ad)| ad.offer().is_some_and(|offer| offer.open));
-        open.map(|(id, _)| self.policy.charge_of_all(&self.snapshot, id, &mut prices)).sum()
+        pool_charge(&self.snapshot, &self.policy, now.as_second())
     }
 }
 

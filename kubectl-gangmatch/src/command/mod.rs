@@ -16,7 +16,7 @@ pub(crate) mod import;
 pub(crate) mod lint;
 pub(crate) mod match_;
 mod placing;
-mod preemption;
+pub(crate) mod preemption;
 pub(crate) mod query;
 pub(crate) mod queue;
 pub(crate) mod quota;

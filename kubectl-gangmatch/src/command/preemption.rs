@@ -1,12 +1,78 @@
-//! What preemption would do in a pool that is known as a whole: for `match`.
+//! What preemption and reservation would do in a pool that is known as a whole: for `match` and `why`.
 
 use std::collections::BTreeSet;
 
+use crds::NominationKind;
 use gangindex::Engine;
-use matchmaker::{AdId, Config, Cycle, Preempting, Proposal, Snapshot, Verdict, preempt, summary};
-use pool::{Objects, nominated, preemption_input, reason_of};
+use jiff::Timestamp;
+use matchmaker::{
+    AdId, Config, Cycle, FindGang, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt, reserve,
+    summary,
+};
+use pool::{
+    CycleInputs, ObjectKey, Objects, PreemptionInput, ReservationInput, nominated, nomination_of, preemption_input,
+    reason_of, reservation_input,
+};
 
-/// One cycle, and which gangs would be preempted for the jobs that it leaves over, in sentences.
+/// What preemption is decided on after a cycle.
+pub(crate) struct Preempts {
+    input: PreemptionInput,
+    /// The roots that the cycle has left over because of capacity or quotas.
+    pub(crate) waiting: BTreeSet<AdId>,
+    /// Those of them that a gang is held for.
+    pub(crate) spared: BTreeSet<AdId>,
+    /// It is only told what would be preempted.
+    pub(crate) is_dry_run: bool,
+}
+
+impl Preempts {
+    /// None if nothing is preempted in this pool.
+    pub(crate) fn of(objects: &Objects, pool: &Snapshot, cycle: &Cycle) -> Option<Preempts> {
+        let input = preemption_input(objects, pool)?;
+        let rules = objects.pool_policy.as_ref()?.terms.preemption.as_ref()?;
+        let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
+        let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
+        let waiting: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).collect();
+        let has_nomination = |ad: &&AdId| {
+            let uid = pool.ad(**ad).map(|ad| ad.uid.as_str()).unwrap_or_default();
+            nominated(objects).any(|(_, held, _)| held.object.metadata.uid.as_deref() == Some(uid))
+        };
+        let spared = waiting.iter().filter(has_nomination).copied().collect();
+        Some(Preempts { input, waiting, spared, is_dry_run: rules.is_dry_run })
+    }
+
+    /// The same as the engine takes it; nothing is known of what was preempted of late.
+    pub(crate) fn preempting(&self) -> Preempting<'_> {
+        let Preempts { input: PreemptionInput { terms, held, ending }, spared, .. } = self;
+        Preempting { terms, held, ending, spared, victims_max: usize::MAX }
+    }
+}
+
+/// For which jobs that a cycle leaves over offers would be held.
+fn reservations(
+    objects: &Objects,
+    (pool, cycle): (&Snapshot, &Cycle),
+    (config, now): (&Config, i64),
+    search: &mut FindGang<'_>,
+) -> Vec<Reservation> {
+    let known = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
+    let input = reservation_input(objects, pool, &CycleInputs::of(objects).assumed, now);
+    let Some((rules, input)) = known.zip(input) else { return Vec::new() };
+    let standing = nominated(objects).filter(|(_, _, nomination)| nomination.kind == NominationKind::Reservation);
+    let has_waited = |root: AdId| {
+        let key = pool.ad(root).map(|ad| ObjectKey::new(&ad.key.namespace, &ad.key.name));
+        let job = key.and_then(|key| objects.jobs.get(&key)).map(|held| &held.object);
+        job.is_some_and(|job| job.waited(now) >= rules.after_seconds && nomination_of(job).is_none())
+    };
+    let short = cycle.unmatched.iter().filter(|unmatched| unmatched.why.verdict == Verdict::WaitingForCapacity);
+    let candidates: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).filter(|root| has_waited(*root)).collect();
+    let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(standing.count());
+    let ReservationInput { held, ends, nominated, .. } = &input;
+    let reserving = Reserving { held, ends, candidates: &candidates, nominated, room };
+    reserve((pool, &cycle.gangs), &reserving, (config, now), search)
+}
+
+/// One cycle; and for which of the jobs that it leaves over offers would be held, or which gangs would be preempted, in sentences.
 pub(crate) fn cycle(
     objects: &Objects,
     pool: &Snapshot,
@@ -14,30 +80,29 @@ pub(crate) fn cycle(
     (config, now): (&Config, i64),
 ) -> (Cycle, Vec<String>) {
     let cycle = search.into().negotiate(pool, config, now);
-    let Some(input) = preemption_input(objects, pool) else { return (cycle, Vec::new()) };
-    let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
-    let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
-    let waiting: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).collect();
-    let has_nomination = |ad: &&AdId| {
-        let uid = pool.ad(**ad).map(|ad| ad.uid.as_str()).unwrap_or_default();
-        nominated(objects).any(|(_, held, _)| held.object.metadata.uid.as_deref() == Some(uid))
-    };
-    let spared: BTreeSet<AdId> = waiting.iter().filter(has_nomination).copied().collect();
-    let preempting = Preempting {
-        terms: &input.terms,
-        held: &input.held,
-        ending: &input.ending,
-        spared: &spared,
-        victims_max: usize::MAX,
-    };
     let quiet = Config { explains: false, ..config.clone() };
     let mut engine = search.into();
     let mut find =
         |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now).gangs.into_iter().next();
-    let found = preempt((pool, &cycle.gangs), &waiting, &preempting, (&quiet, now), &mut find);
+    let name = |id: AdId| pool.ad(id).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
+    let reserved = reservations(objects, (pool, &cycle), (&quiet, now), &mut find);
+    let mut sentences: Vec<String> = reserved
+        .iter()
+        .map(|Reservation { root, gang, free_at, .. }| {
+            let free_at = free_at.and_then(|at| Timestamp::from_second(at).ok());
+            let when = free_at.map_or_else(
+                || "it is not known when it is free".to_owned(),
+                |at| format!("it is free at {at} at the latest"),
+            );
+            format!("{} has waited long: {} is held for it, and {when}.", name(*root), summary(pool, gang))
+        })
+        .collect();
+    let Some(mut preempts) = Preempts::of(objects, pool, &cycle) else { return (cycle, sentences) };
+    preempts.waiting.retain(|root| !reserved.iter().any(|reservation| reservation.root == *root));
+    let preempting = preempts.preempting();
+    let found = preempt((pool, &cycle.gangs), &preempts.waiting, &preempting, (&quiet, now), &mut find);
     let sentence = |proposal: &Proposal| {
-        let name = |id: AdId| pool.ad(id).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
-        let victims = proposal.victims.iter().filter_map(|place| input.held.get(*place)?.gang.root());
+        let victims = proposal.victims.iter().filter_map(|place| preempting.held.get(*place)?.gang.root());
         let victims: Vec<String> = victims.map(name).collect();
         let mode = reason_of(proposal.mode).map_or("", |reason| reason.as_str()).to_ascii_lowercase();
         let gangs = if victims.len() == 1 { "the gang" } else { "the gangs" };
@@ -48,6 +113,6 @@ pub(crate) fn cycle(
             victims.join(", ")
         )
     };
-    let sentences = found.iter().filter_map(|(_, answer)| answer.as_ref().ok()).map(sentence).collect();
+    sentences.extend(found.iter().filter_map(|(_, answer)| answer.as_ref().ok()).map(sentence));
     (cycle, sentences)
 }

@@ -41,7 +41,8 @@ pub(crate) struct WhyArguments {
 }
 
 /// What is read of a cluster.
-pub(crate) const KINDS: [Kind; 5] = [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Namespace];
+pub(crate) const KINDS: [Kind; 7] =
+    [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Namespace, Kind::Account, Kind::PoolPolicy];
 
 /// Prints the answer.
 pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {

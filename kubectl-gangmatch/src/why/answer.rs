@@ -50,6 +50,9 @@ pub(crate) struct JobAnswer {
     /// The gang that it would get if nothing were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) if_free: Option<IfFree>,
+    /// What preemption would do for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) preemption: Option<PreemptionAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<Line>,
     /// A few offers that suffice for the reason: with these alone it is the same.
@@ -247,6 +250,29 @@ pub(crate) struct ChangeAnswer {
 pub(crate) struct IfFree {
     pub(crate) members: String,
     pub(crate) taken: Vec<TakenOffer>,
+}
+
+/// What preemption would do for a job that waits, or what stands against it.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PreemptionAnswer {
+    /// The reason: `Rank`, `Reclaim`, `Share` or `Priority`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) mode: &'static str,
+    /// How many gangs would end.
+    pub(crate) gangs: usize,
+    /// The jobs of the same namespace among them.
+    pub(crate) own: Vec<String>,
+    /// How many others there are.
+    pub(crate) others: usize,
+    /// What stands against it, in a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refused: Option<&'static str>,
+    /// From when on it does not, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
+    /// The same in a sentence.
+    pub(crate) message: String,
 }
 
 /// The job's place among all jobs that wait.

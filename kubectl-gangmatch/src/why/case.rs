@@ -11,6 +11,7 @@ use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, usage
 
 use super::answer::{Holder, TakenOffer};
 use crate::cluster::Pool;
+use crate::command::accounts;
 
 /// How many holders of an offer are named.
 const HOLDERS_MAX: usize = 8;
@@ -34,7 +35,8 @@ impl<'p> Case<'p> {
     pub(crate) fn of(pool: &'p Pool, now: Timestamp) -> Case<'p> {
         let (config, mut finder) = (Config::product(), Indexed::new());
         let mut builder = SnapshotBuilder::default();
-        let snapshot = builder.build(&pool.objects, &CycleInputs::of(&pool.objects));
+        let mut snapshot = builder.build(&pool.objects, &CycleInputs::of(&pool.objects));
+        accounts::add(&mut snapshot, &pool.objects, now);
         let unavailable = builder.unavailable(&pool.objects);
         let cycle = finder.negotiate(&snapshot, &config, now.as_second());
         let left = snapshot.after(&cycle.gangs);

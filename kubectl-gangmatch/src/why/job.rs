@@ -16,6 +16,7 @@ use super::answer::{
     UnknownAnswer, of_ad,
 };
 use super::case::{Case, claimed_since};
+use super::displaced::preemption_answer;
 use super::ports::Asking;
 use crate::cluster::Kind;
 
@@ -201,7 +202,9 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         let unmatched = job.status.as_ref().and_then(|status| status.unmatched.as_ref());
         unmatched.is_some_and(|unmatched| unmatched.preemption.is_some())
     };
-    answer.controller = said(job).filter(|said| said.reason != answer.reason || is_about_preemption(job));
+    answer.preemption = preemption_answer(case, root.ad, key);
+    let is_unknown = answer.preemption.is_none() && is_about_preemption(job);
+    answer.controller = said(job).filter(|said| said.reason != answer.reason || is_unknown);
     explain(case, &root, &unmatched, (key, job), answer);
     if answer.suggestions.is_empty() && answer.unknown.is_empty() {
         let (reason, message) = (answer.reason.clone(), answer.message.clone());

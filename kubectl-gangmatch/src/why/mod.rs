@@ -2,6 +2,7 @@
 
 mod answer;
 mod case;
+mod displaced;
 mod job;
 mod offer;
 mod ports;

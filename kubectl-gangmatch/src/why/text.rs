@@ -53,6 +53,10 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         line(&mut text, 0, &format!("If nothing were taken, it would get {}.", free.members));
         free.taken.iter().for_each(|taken| taken_text(&mut text, 2, taken));
     }
+    if let Some(preemption) = &answer.preemption {
+        text.push('\n');
+        line(&mut text, 0, &preemption.message);
+    }
     if let Some(queue) = &answer.queue {
         text.push('\n');
         line(&mut text, 0, &line_text(queue));

@@ -132,12 +132,11 @@ impl PreemptionQuestion<'_> {
         Preemption { permitted: &self.preempting.terms.permitted, now: self.now, quotas: self.quotas, free, gangs }
     }
 
-    /// What of an offer is free.
+    /// What of an offer is free; below 0, if more is held for others than will be free.
     fn free(&self, id: AdId) -> Option<(String, BTreeMap<String, Amount>)> {
         let (ad, offer) = self.pool.ad(id).and_then(|ad| Some((ad, ad.offer()?)))?;
         let usage = self.pool.usage(id, offer);
-        let left =
-            |(name, all): (&String, &i64)| (name.clone(), Amount::from(all.saturating_sub(usage.used(name)).max(0)));
+        let left = |(name, all): (&String, &i64)| (name.clone(), Amount::from(all.saturating_sub(usage.used(name))));
         Some((ad.key.to_string(), offer.capacity.iter().map(left).collect()))
     }
 

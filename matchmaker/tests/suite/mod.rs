@@ -3,5 +3,6 @@
 
 pub(crate) mod accounts;
 mod gangs;
+mod introduce;
 mod laws;
 pub(crate) mod pools;

@@ -18,7 +18,7 @@ const IMPORTS: [(&str, &[&str]); 27] = [
     ("placing", &["sampling"]),
     ("matchmaker", &["classad", "placing", "policy"]),
     ("gangindex", &["classad", "matchmaker", "policy"]),
-    ("analysis", &["classad", "gangindex", "matchmaker"]),
+    ("analysis", &["classad", "gangindex", "matchmaker", "policy"]),
     ("baselines", &["classad", "gangindex", "matchmaker", "sampling"]),
     ("crds", &["classad"]),
     ("pool", &["analysis", "classad", "gangindex", "matchmaker", "crds", "policy", "sampling", "summary"]),

@@ -5,7 +5,9 @@ use std::path::Path;
 use testbed::repository;
 
 /// Reasons that `why` does not tell, and the file with their test.
-const NOT_OF_WHY: [(&str, &str); 10] = [
+const NOT_OF_WHY: [(&str, &str); 11] = [
+    // While offers are held for another job; `why` says what of a gang is held.
+    ("HeldForOthers", "e2e/tests/product/reservation.rs"),
     // Of a MachineClass, an Account or the PoolPolicy.
     ("InvalidCapacity", "e2e/tests/product/attack_pacing.rs"),
     ("NamespaceMissing", "e2e/tests/product/nodes.rs"),

@@ -1,0 +1,88 @@
+//! What accounts hold and deserve, as numbers that operators watch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use matchmaker::Snapshot;
+use policy::{Amount, CHARGE, Quotas, shares};
+use pool::{Objects, demands, pool_charge};
+
+/// The most accounts that have series of their own.
+const ACCOUNTS_MAX: usize = 100;
+/// How many micros a charge has.
+const MICROS: Amount = 1_000_000;
+
+/// The numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ShareCensus {
+    /// The largest distance between what an account with waiting jobs holds and its share, as a part of the pool.
+    pub(crate) gap: f64,
+    /// What accounts hold and deserve, in whole charges.
+    pub(crate) accounts: BTreeMap<String, [i64; 2]>,
+}
+
+/// What accounts hold and deserve in the pool of a cycle; nothing without accounts. Accounts that the controller has created have no series of
+/// their own: users make them by submitting jobs.
+pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, now: i64) -> ShareCensus {
+    let Some(policy) = &snapshot.policy else { return ShareCensus::default() };
+    let total = pool_charge(snapshot, policy, now);
+    let deserved = shares(&policy.tree, total, &demands(objects, snapshot, policy));
+    let quotas = Quotas::new(&policy.tree, &policy.total);
+    let held = |name: &str| policy.tree.account(name).map_or(0, |node| quotas.held(node, CHARGE));
+    let share = |name: &str| deserved.get(name).copied().unwrap_or(0);
+    let waiting: BTreeSet<&str> = policy.account_of.values().map(|account| &**account).collect();
+    let gap = waiting.iter().map(|name| (held(name) - share(name)).abs()).max().unwrap_or(0);
+    let is_own = |name: &&str| objects.accounts.get(*name).is_some_and(|account| account.made_for().is_none());
+    let names = policy.tree.accounts().iter().map(|account| account.name.as_str()).filter(is_own);
+    let whole = |micros: Amount| i64::try_from((micros + MICROS / 2) / MICROS).unwrap_or(i64::MAX);
+    ShareCensus {
+        gap: if total > 0 { gap.min(total) as f64 / total as f64 } else { 0.0 },
+        accounts: names
+            .take(ACCOUNTS_MAX)
+            .map(|name| (name.to_owned(), [whole(held(name)), whole(share(name))]))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crds::{Account, AccountSpec, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER};
+    use matchmaker::{AdId, Policy, Seats};
+    use policy::{Tree, taken_by_gang};
+
+    use super::*;
+
+    #[test]
+    fn the_gap_is_that_of_an_account_with_jobs_that_wait_and_made_accounts_have_no_series() {
+        let mut objects = Objects::default();
+        for name in ["chips", "cfd", "ns-made"] {
+            let mut account = Account::new(name, AccountSpec::default());
+            if name == "ns-made" {
+                let labels = [(LABEL_MADE_BY, MADE_BY_CONTROLLER), (LABEL_MADE_FOR, "made")];
+                account.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+            }
+            objects.apply_account(account);
+        }
+        let holds = |name: &str, charges: Amount| policy::Account {
+            held: taken_by_gang(charges * MICROS, policy::Amounts::new()),
+            ..policy::Account::named(name)
+        };
+        let policy = Policy {
+            tree: Tree::new([holds("chips", 1), holds("cfd", 9), holds("ns-made", 0)]),
+            total: policy::Amounts::new(),
+            account_of: BTreeMap::from([(AdId::at(0), Arc::from("chips"))]),
+            offers: BTreeMap::new(),
+            weights: BTreeMap::new(),
+            seats: Seats::default(),
+            counting: BTreeMap::new(),
+        };
+        let mut snapshot = Snapshot::default();
+        assert_eq!(share_census(&objects, &snapshot, 0), ShareCensus::default());
+        snapshot.policy = Some(Arc::new(policy));
+        let census = share_census(&objects, &snapshot, 0);
+        // There is no offer, so nobody deserves anything.
+        assert_eq!(census.gap, 0.0);
+        assert_eq!(census.accounts, BTreeMap::from([("cfd".to_owned(), [9, 0]), ("chips".to_owned(), [1, 0])]));
+    }
+}

@@ -1,0 +1,170 @@
+//! Reservations in a cycle: for which jobs that have waited long a gang is held, and which jobs use what is held meanwhile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crds::NominationKind;
+use gangindex::Engine;
+use jiff::Timestamp;
+use matchmaker::{
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reserving, Snapshot, StandingReservation,
+    Verdict, backfill, free_at, held_for_others, may_keep, reserve,
+};
+use pool::{
+    AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
+};
+
+use super::look::StoredNomination;
+use super::writes::NewNomination;
+use super::{Nominations, words};
+use crate::claims::Claims;
+use crate::cycle::backoff::Pause;
+use crate::status::Finding;
+
+/// What reservations of a cycle are decided on.
+pub(super) struct CycleReservations {
+    input: ReservationInput,
+    /// The roots that have waited long enough.
+    candidates: BTreeSet<AdId>,
+    /// How many reservations may be made.
+    room: usize,
+}
+
+/// What a cycle found of reservations.
+#[derive(Default)]
+pub(crate) struct ReservationsFound {
+    /// Those that stand.
+    pub(super) standing: Vec<StandingReservation>,
+    /// Those that are to be made.
+    pub(super) new: Vec<Reservation>,
+    /// Roots that would have gangs if nothing were reserved.
+    pub(super) kept_waiting: BTreeSet<AdId>,
+    /// The `activeDeadlineSeconds` of the roots that use what is reserved.
+    pub(crate) bounds: BTreeMap<AdId, i64>,
+}
+
+impl Nominations {
+    /// What reservations of a cycle are decided on; none if there is nothing to decide.
+    pub(super) fn reserving(
+        &self,
+        objects: &Objects,
+        (pool, assumed): (&Snapshot, &[AssumedGang]),
+        stored: &[StoredNomination],
+        claims: &Claims,
+    ) -> Option<CycleReservations> {
+        let rules = objects.pool_policy.as_ref()?.terms.reservation.as_ref()?;
+        let policy = pool.policy.as_ref()?;
+        let (now, now_ms) = (claims.context.clock.now().as_second(), claims.context.now_ms());
+        let standing = stored.iter().filter(|stored| stored.nomination.kind == NominationKind::Reservation).count();
+        let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(standing);
+        let rests = |account: &str| self.rests.get(account).is_some_and(|pause: &Pause| pause.lasts(now_ms));
+        let has_waited = |root: AdId| {
+            let ad = pool.ad(root)?;
+            let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
+            let waits = held.object.waited(now) >= rules.after_seconds
+                && job_state(held, objects) == JobState::Waits
+                && !stored.iter().any(|stored| stored.uid == ad.uid);
+            (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
+        };
+        // Not while a nomination is being written: it is not known here yet.
+        let may_reserve = room > 0 && self.writing.lock().is_empty();
+        let roots = pool.roots.iter().filter(|_| may_reserve);
+        let candidates: BTreeSet<AdId> = roots.filter_map(|root| has_waited(root.ad)).collect();
+        if candidates.is_empty() && standing == 0 {
+            return None;
+        }
+        let input = reservation_input(objects, pool, assumed, now)?;
+        Some(CycleReservations { input, candidates, room })
+    }
+}
+
+impl Nominations {
+    /// Takes in what a cycle has found of reservations: those that are decided on are stored, and jobs are told.
+    pub(super) fn end_reservations(
+        &mut self,
+        found: &ReservationsFound,
+        (pool, provenance): (&Snapshot, &Provenance),
+        findings: &mut BTreeMap<String, Arc<Finding>>,
+        objects: &Objects,
+        claims: &Arc<Claims>,
+    ) {
+        let finding_of = |findings: &BTreeMap<String, Arc<Finding>>, root: AdId| {
+            let uid = pool.ad(root)?.uid.clone();
+            let finding = Arc::clone(findings.get(&uid)?);
+            Some((uid, finding))
+        };
+        for root in &found.kept_waiting {
+            let Some((uid, finding)) = finding_of(findings, *root) else { continue };
+            findings.insert(uid, Arc::new(words::held_for_others(&finding, found.standing.len())));
+        }
+        for Reservation { root, gang, .. } in &found.new {
+            let Some((uid, finding)) = finding_of(findings, *root) else { continue };
+            // As it is stored: in whole seconds.
+            let since = Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
+            let taken = pool.after(std::slice::from_ref(gang));
+            let told = words::waits_for_reserved(since, free_offers(&taken, gang), finding.counts.clone());
+            let new = NewNomination { kind: NominationKind::Reservation, mode: None, gang, victims: Vec::new() };
+            self.store(new, &told, (pool, provenance), objects, claims);
+            findings.insert(uid, Arc::new(told));
+        }
+    }
+}
+
+impl CycleReservations {
+    /// Whether a reservation that stands may stay; and keeps it in mind for what uses it.
+    pub(super) fn look_at(
+        &self,
+        found: &mut ReservationsFound,
+        pool: &Snapshot,
+        (root, gang): (AdId, &Gang),
+        (settings, now): (&EngineConfig, i64),
+    ) -> bool {
+        let is_kept = may_keep(pool, (root, gang), &self.input.held, (settings, now));
+        if is_kept {
+            let free_at = free_at(pool, gang, &self.input.held);
+            found.standing.push(StandingReservation { root, gang: gang.clone(), free_at });
+        }
+        is_kept
+    }
+
+    /// After gangs were searched for: the gangs of jobs that end in time are added to those of the cycle, and reservations are decided on.
+    pub(super) fn decide(
+        &self,
+        found: &mut ReservationsFound,
+        (pool, cycle): (&Snapshot, &mut Cycle),
+        engine: &mut Engine,
+        (settings, now): (&EngineConfig, i64),
+    ) {
+        let short = |cycle: &Cycle, is: fn(&Verdict) -> bool| -> BTreeSet<AdId> {
+            let short = cycle.unmatched.iter().filter(|unmatched| is(&unmatched.why.verdict));
+            short.map(|unmatched| unmatched.root).collect()
+        };
+        let quiet = EngineConfig { explains: false, ..settings.clone() };
+        if !found.standing.is_empty() {
+            let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
+            let waiting = short(cycle, is_short);
+            let held = HeldGangs { standing: &found.standing, waiting: &waiting, ends: &self.input.ends };
+            let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
+            let used = backfill((pool, &cycle.gangs), held, (&quiet, now), &mut search);
+            for root in used.gangs.iter().filter_map(Gang::root) {
+                cycle.unmatched.retain(|unmatched| unmatched.root != root);
+                found.bounds.extend(self.input.active.get(&root).map(|active| (root, *active)));
+            }
+            cycle.gangs.extend(used.gangs);
+            cycle.charges.extend(used.charges);
+        }
+        let waiting = short(cycle, |why| *why == Verdict::WaitingForCapacity);
+        if !found.standing.is_empty() {
+            let held = HeldGangs { standing: &found.standing, waiting: &waiting, ends: &self.input.ends };
+            let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
+            found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), &mut search);
+        }
+        let candidates: BTreeSet<AdId> = self.candidates.intersection(&waiting).copied().collect();
+        let ReservationInput { held, ends, nominated, .. } = &self.input;
+        let reserving = Reserving { held, ends, candidates: &candidates, nominated, room: self.room };
+        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| {
+            engine.negotiate(view, settings, now).gangs.into_iter().next()
+        };
+        found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), &mut search);
+    }
+}

@@ -1,0 +1,157 @@
+//! A gang of both machines is held for a job that has waited long, under other jobs that would take one machine at a time.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::accounts::{POLICIES, policy};
+use crate::faults::{Fault, Strike, Twist};
+use crate::matrix::play;
+use crate::preemption::{says, status};
+use crate::scenarios::{Scenario, job, license, machine};
+use crate::stage::Stage;
+
+const RESERVED: Scenario = Scenario { name: "reserved", play: reserved };
+
+/// A job that needs both machines.
+fn big(name: &str) -> Value {
+    let port = |label: &str| json!({"label": label, "constraint": format!("{label}.Type == \"Machine\"")});
+    job(name, &json!({"ports": [port("left"), port("right")], "matchHistoryLimit": 1}))
+}
+
+fn short(name: &str, seconds: i64) -> Value {
+    job(name, &json!({"activeDeadlineSeconds": seconds, "reserveTimeoutSeconds": 5}))
+}
+
+fn nomination(stage: &Stage, job: &str) -> Value {
+    status(stage, job)["nomination"].clone()
+}
+
+fn is_reserved(stage: &Stage, job: &str) -> bool {
+    nomination(stage, job)["kind"] == "Reservation"
+}
+
+fn reservation(seconds: i64) -> Value {
+    json!({"reservation": {"afterSeconds": 60, "forSeconds": seconds}})
+}
+
+/// Two machines that `first` holds for a while, and `second` for longer, or for ever; two big jobs wait for both, and `long` for one.
+fn full(stage: &mut Stage, spec: &Value, ends: Option<i64>) -> Result<(), String> {
+    stage.create(&machine("m0", 9));
+    stage.create(&machine("m1", 1));
+    stage.create(&license(9));
+    policy(stage, spec);
+    stage.start(&[]);
+    stage.create(&short("first", 110));
+    stage.until("the first job is claimed", |stage| stage.phase("first") == "Claimed")?;
+    stage.create(&ends.map_or_else(|| job("second", &json!({})), |ends| short("second", ends)));
+    stage.until("the second job is claimed", |stage| stage.phase("second") == "Claimed")?;
+    stage.create(&big("big"));
+    stage.create(&big("big2"));
+    stage.create(&job("long", &json!({"priority": -1})));
+    Ok(())
+}
+
+/// What is held for the big job is given to a job that ends in time, and to no other one.
+pub(crate) fn reserved(stage: &mut Stage) -> Result<(), String> {
+    full(stage, &reservation(600), Some(180))?;
+    stage.pass(55_000);
+    if is_reserved(stage, "big") {
+        return Err("it has not waited for long enough".to_owned());
+    }
+    stage.until("a gang is reserved", |stage| is_reserved(stage, "big"))?;
+    stage.until("the first job is over", |stage| stage.phase("first") == "Failed")?;
+    stage.create(&short("brief", 5));
+    stage.until("a job that ends in time is claimed", |stage| stage.phase("brief") == "Claimed")?;
+    // Its claim ends as it was planned, whatever its user writes later.
+    stage.merge("jobs", "brief", &json!({"activeDeadlineSeconds": 100_000}));
+    stage.until("it is over", |stage| stage.phase("brief") == "Failed")?;
+    stage.until("the big job is claimed", |stage| stage.phase("big") == "Claimed")?;
+    if stage.phase("long") == "Claimed" || !nomination(stage, "big").is_null() {
+        return Err("what is held for one job was given to another, or is still held".to_owned());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_told_and_what_is_stored() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, &reservation(600), Some(180)).unwrap();
+    stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
+    let stored = nomination(&stage, "big");
+    assert_eq!((stored["victims"].clone(), stored["mode"].clone()), (json!([]), Value::Null));
+    assert_eq!(stored["gang"].as_array().map(Vec::len), Some(3));
+    let why = format!("held for it since {}: 0 of 2 offers are free", stored["time"].as_str().unwrap());
+    assert!(says(&stage, "big", "Matched", "WaitingForReserved"), "{}", status(&stage, "big"));
+    assert_eq!(status(&stage, "big")["why"], why);
+    stage.until("the first job is over", |stage| stage.phase("first") == "Failed").unwrap();
+    stage.until("one is free", |stage| status(stage, "big")["why"] == why.replace("0 of", "1 of")).unwrap();
+    stage.until("the other job is told", |stage| says(stage, "long", "Matched", "HeldForOthers")).unwrap();
+    let told = status(&stage, "long")["why"].as_str().unwrap_or_default().to_owned();
+    assert!(told.starts_with("offers are held for another job that has waited long; "), "{told}");
+    // No other one is reserved beside it.
+    assert!(!is_reserved(&stage, "big2"));
+    // Nothing is written while nothing changes.
+    let before = stage.log.len();
+    stage.pass(20_000);
+    assert!(stage.log.len() < before + 3, "{}", stage.log[before..].join("\n"));
+    let none = json!({"spec": {"reservation": null}});
+    assert!(stage.ask(&Method::PATCH, &format!("{POLICIES}/pool"), &none).code < 300);
+    stage.until("it is free again", |stage| nomination(stage, "big").is_null()).unwrap();
+    stage.until("the other job is claimed", |stage| stage.phase("long") == "Claimed").unwrap();
+}
+
+#[test]
+fn a_reservation_ends_after_its_time_and_nothing_is_reserved_for_the_account_for_as_long() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, &reservation(90), None).unwrap();
+    stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
+    let begun = stage.now_ms;
+    stage.until("it has ended", |stage| nomination(stage, "big").is_null()).unwrap();
+    let lasted = stage.now_ms - begun;
+    assert!((89_000..=95_000).contains(&lasted), "{lasted}");
+    stage.until("the other job is claimed", |stage| stage.phase("long") == "Claimed").unwrap();
+    for _ in 0..80 {
+        stage.pass(1000);
+        assert!(!is_reserved(&stage, "big") && !is_reserved(&stage, "big2"));
+    }
+    stage.until("a gang is reserved again", |stage| is_reserved(stage, "big")).unwrap();
+}
+
+#[test]
+fn a_tenant_that_takes_its_job_back_keeps_nothing_idle() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, &reservation(600), None).unwrap();
+    stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
+    stage.until("the first job is over", |stage| stage.phase("first") == "Failed").unwrap();
+    stage.delete("jobs", "big");
+    stage.until("the other job is claimed", |stage| stage.phase("long") == "Claimed").unwrap();
+    stage.pass(120_000);
+    assert!(!is_reserved(&stage, "big2"), "its account has to wait as long as any");
+}
+
+#[test]
+fn without_reservation_it_waits_for_ever() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, &json!({}), None).unwrap();
+    stage.pass(200_000);
+    assert!(nomination(&stage, "big").is_null() && stage.phase("long") == "Claimed");
+}
+
+/// Each write about the big job, from the one that reserves its gang on.
+#[test]
+fn wherever_the_controller_is_killed_its_successor_goes_on() {
+    let calm = play(&RESERVED, None, Twist::None);
+    calm.result.unwrap_or_else(|why| panic!("{why}\n{}", calm.log.join("\n")));
+    let writes = calm.log.iter().enumerate().filter(|(_, write)| write.contains("big") && !write.contains("big2"));
+    let ordinals: Vec<usize> = writes.map(|(place, _)| place + 1).collect();
+    let mut struck = 0;
+    for fault in [Fault::KilledBefore, Fault::KilledAfter, Fault::AnswerLost] {
+        for ordinal in &ordinals {
+            let played = play(&RESERVED, Some(Strike { ordinal: *ordinal, fault, leases: false }), Twist::None);
+            assert_eq!(played.result, Ok(()), "{fault:?} at write {ordinal}:\n{}", played.log.join("\n"));
+            struck += usize::from(played.struck);
+        }
+    }
+    println!("{} writes, {struck} plays struck", ordinals.len());
+    assert!(struck > 10, "{struck}");
+}

@@ -1,0 +1,224 @@
+//! Reservation: for a root that has waited long, offers are held until the claims on them have ended by themselves. Backfill: roots whose claims
+//! end before that use them meanwhile.
+
+mod backfill;
+mod occupancy;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use policy::{Amounts, Quotas};
+
+use crate::account_queue::AccountQueue;
+use crate::capacity::Ask;
+use crate::charges::Policy;
+use crate::finder::Turn;
+use crate::gang::Gang;
+use crate::model::{AdId, AdKey, Config, Root, Snapshot};
+use crate::preemption::FindGang;
+
+pub use self::backfill::{Backfilled, FindGangs, HeldGangs, StandingReservation, backfill, held_for_others};
+use self::occupancy::Occupancy;
+
+/// The most roots that are looked at in one cycle.
+const ROOTS_MAX: usize = 16;
+/// The most gangs that are looked at for one root.
+const TARGETS_MAX: usize = 16;
+
+/// What one claim holds of offers, and when it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldOffers {
+    /// The account that it is charged to.
+    pub account: Arc<str>,
+    /// What its account holds less of when it has ended, by counter.
+    pub takes: Amounts,
+    /// When it ends at the latest, in seconds since 1970; none if that is not known.
+    pub ends: Option<i64>,
+    /// By offer.
+    pub holds: Vec<(AdId, Ask)>,
+}
+
+/// What reservations are decided on, beside the pool.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserving<'r> {
+    /// All claims that hold offers.
+    pub held: &'r [HeldOffers],
+    /// When the claims of roots end at the latest, if they are found now; of those of which that is known.
+    pub ends: &'r BTreeMap<AdId, i64>,
+    /// The roots that offers may be held for.
+    pub candidates: &'r BTreeSet<AdId>,
+    /// The offers that are held for others.
+    pub nominated: &'r BTreeSet<AdKey>,
+    /// For how many roots.
+    pub room: usize,
+}
+
+/// A gang that is held for a root until all of it is free.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reservation {
+    /// The root.
+    pub root: AdId,
+    /// Its gang.
+    pub gang: Gang,
+    /// When all of it is free at the latest, in seconds since 1970; none if that is not known.
+    pub free_at: Option<i64>,
+    /// How many claims are in its way.
+    pub in_the_way: usize,
+}
+
+/// For which of the roots that a cycle has left over offers are held, in the order in which roots are served. Each gets the gang that is free
+/// soonest, of the best ones that there are if everything is free; gangs of which nobody knows when they are free come last. Nothing is held
+/// twice, and nothing for a root whose quotas do not allow the gang.
+pub fn reserve(
+    (snapshot, gangs): (&Snapshot, &[Gang]),
+    reserving: &Reserving<'_>,
+    (config, now): (&Config, i64),
+    search: &mut FindGang<'_>,
+) -> Vec<Reservation> {
+    let Some(policy) = snapshot.policy.clone() else { return Vec::new() };
+    let mut left = snapshot.after(gangs);
+    left.policy = None;
+    left.roots.retain(|root| reserving.candidates.contains(&root.ad));
+    if left.roots.is_empty() || reserving.room == 0 {
+        return Vec::new();
+    }
+    let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
+    let found = gangs.iter().filter_map(|gang| found_now((snapshot, gang), &queue, reserving, (config, now)));
+    let held: Vec<HeldOffers> = reserving.held.iter().cloned().chain(found).collect();
+    let occupancy = Occupancy::of(&held);
+    let everything = left.freed(occupancy.all());
+    let (mut quotas, mut taken) = (queue.quotas().clone(), reserving.nominated.clone());
+    let (mut all, mut looked_at) = (Vec::new(), 0);
+    while let Some(turn) = queue.next() {
+        if looked_at == ROOTS_MAX || all.len() == reserving.room || config.stop.is_set() {
+            break;
+        }
+        looked_at += 1;
+        let target =
+            Target { left: &left, everything: &everything, occupancy: &occupancy, quotas: &quotas, taken: &taken };
+        if let Some(reservation) = target.best((&queue, &turn), &policy, (config, now), search) {
+            let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
+            taken.extend(keys);
+            let charge = queue.charge_of(turn.root, &reservation.gang, config, now);
+            policy
+                .tree
+                .own_roots(queue.account(turn.root))
+                .into_iter()
+                .for_each(|node| quotas.take(node, &charge.takes));
+            all.push(reservation);
+        }
+        queue.not_found();
+    }
+    all
+}
+
+/// Whether its quotas allow a root a gang that is held for it, which counts as held already.
+pub fn may_keep(
+    snapshot: &Snapshot,
+    (root, gang): (AdId, &Gang),
+    held: &[HeldOffers],
+    (config, now): (&Config, i64),
+) -> bool {
+    let Some(policy) = snapshot.policy.clone() else { return false };
+    let Some(account) = policy.account_of.get(&root) else { return false };
+    let Some(own_roots) = policy.tree.own_roots(account) else { return false };
+    let occupancy = Occupancy::of(held);
+    let without = snapshot.freed(unshared(gang));
+    let Some(in_the_way) = occupancy.in_the_way(&without, gang) else { return true };
+    let charge = policy.charge_of(
+        (snapshot, gang),
+        account,
+        &mut policy.seats.clone(),
+        &mut crate::charges::Prices::of(config, now),
+    );
+    let mut quotas = Quotas::new(&policy.tree, &policy.total);
+    quotas.give_back(own_roots, &charge.takes);
+    occupancy.give_back(&in_the_way, &policy, &mut quotas);
+    quotas.allows(own_roots, &charge.takes)
+}
+
+/// When a gang that counts as taken is free at the latest; none if that is not known.
+pub fn free_at(snapshot: &Snapshot, gang: &Gang, held: &[HeldOffers]) -> Option<i64> {
+    let occupancy = Occupancy::of(held);
+    let in_the_way = occupancy.in_the_way(&snapshot.freed(unshared(gang)), gang)?;
+    occupancy.end(&in_the_way)
+}
+
+/// What a gang takes; not seats that it may share, which others may hold.
+fn unshared(gang: &Gang) -> impl Iterator<Item = (AdId, &Ask)> {
+    gang.members.iter().filter(|member| member.ask.share.is_none()).map(|member| (member.ad, &member.ask))
+}
+
+/// What a gang of this cycle holds.
+fn found_now(
+    (snapshot, gang): (&Snapshot, &Gang),
+    queue: &AccountQueue<'_>,
+    reserving: &Reserving<'_>,
+    (config, now): (&Config, i64),
+) -> Option<HeldOffers> {
+    let id = gang.root()?;
+    let root = snapshot.roots.iter().find(|root| root.ad == id)?;
+    let takes = queue.charge_of(root, gang, config, now).takes;
+    let offers = gang.members.iter().filter(|member| member.edge.is_some());
+    Some(HeldOffers {
+        account: Arc::clone(queue.account(root)),
+        takes,
+        ends: reserving.ends.get(&id).copied(),
+        holds: offers.map(|member| (member.ad, member.ask.clone())).collect(),
+    })
+}
+
+/// The gangs that one root could have if everything were free.
+struct Target<'t> {
+    /// The pool after the cycle.
+    left: &'t Snapshot,
+    /// The same with nothing held, but by agents and for others.
+    everything: &'t Snapshot,
+    occupancy: &'t Occupancy<'t>,
+    quotas: &'t Quotas<'t>,
+    /// The offers that are held for others.
+    taken: &'t BTreeSet<AdKey>,
+}
+
+impl Target<'_> {
+    /// The gang that is free soonest, then the one with the fewest claims in its way, then the one that the root prefers.
+    fn best(
+        &self,
+        (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
+        policy: &Policy,
+        (config, now): (&Config, i64),
+        search: &mut FindGang<'_>,
+    ) -> Option<Reservation> {
+        let mut view = self.everything.without_roots();
+        view.barred.clone_from(&self.left.barred);
+        let mut root = Root::clone(turn.root);
+        root.exclusions.extend(self.taken.iter().cloned());
+        let mut best: Option<Reservation> = None;
+        for _ in 0..TARGETS_MAX {
+            if config.stop.is_set() {
+                break;
+            }
+            view.roots = vec![root.clone()];
+            let Some(gang) = search(&view, config, now) else { break };
+            let in_the_way = self.occupancy.in_the_way(self.left, &gang);
+            let contested =
+                gang.members.iter().find(|member| !self.occupancy.is_free(self.left, member)).map(|member| member.ad);
+            if let Some(in_the_way) = in_the_way {
+                let mut quotas = self.quotas.clone();
+                self.occupancy.give_back(&in_the_way, policy, &mut quotas);
+                let takes = queue.charge_of(turn.root, &gang, config, now).takes;
+                let own_roots = policy.tree.own_roots(queue.account(turn.root))?;
+                let (free_at, count) = (self.occupancy.end(&in_the_way), in_the_way.len());
+                let cost = (free_at.is_none(), free_at, count);
+                let is_better =
+                    best.as_ref().is_none_or(|best| cost < (best.free_at.is_none(), best.free_at, best.in_the_way));
+                if count > 0 && is_better && quotas.allows(own_roots, &takes) {
+                    best = Some(Reservation { root: turn.ad, gang, free_at, in_the_way: count });
+                }
+            }
+            let Some(contested) = contested.and_then(|ad| self.left.ad(ad)) else { break };
+            root.exclusions.insert(contested.key.clone());
+        }
+        best
+    }
+}

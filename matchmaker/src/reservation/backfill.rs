@@ -1,0 +1,140 @@
+//! Backfill: roots whose claims end before a reservation is free use what is held for it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use policy::Amount;
+
+use crate::charges::{Policy, Prices};
+use crate::finder::Cycle;
+use crate::gang::Gang;
+use crate::model::{AdId, Config, Snapshot};
+
+use super::unshared;
+
+/// Finds the gangs of all roots of a snapshot, in their order.
+pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
+
+/// A reservation that stands, and counts as taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingReservation {
+    /// The root.
+    pub root: AdId,
+    /// Its gang.
+    pub gang: Gang,
+    /// When all of it is free at the latest, in seconds since 1970; none if that is not known.
+    pub free_at: Option<i64>,
+}
+
+/// Roots that wait, and what is held while they do.
+#[derive(Clone, Copy, Debug)]
+pub struct HeldGangs<'h> {
+    /// The reservations.
+    pub standing: &'h [StandingReservation],
+    /// The roots that a cycle has left over because of capacity or quotas.
+    pub waiting: &'h BTreeSet<AdId>,
+    /// When their claims end at the latest, if they are found now; of those of which that is known.
+    pub ends: &'h BTreeMap<AdId, i64>,
+}
+
+/// Gangs that use what is held for others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Backfilled {
+    /// The gangs.
+    pub gangs: Vec<Gang>,
+    /// What their members cost, by root, in micros.
+    pub charges: BTreeMap<AdId, Vec<Amount>>,
+}
+
+/// The gangs of roots that a cycle has left over and whose claims end before reservations are free. A reservation of which nobody knows when
+/// it is free is not used.
+pub fn backfill(
+    (snapshot, gangs): (&Snapshot, &[Gang]),
+    held: HeldGangs<'_>,
+    (config, now): (&Config, i64),
+    search: &mut FindGangs<'_>,
+) -> Backfilled {
+    let mut known: Vec<(i64, &StandingReservation)> =
+        held.standing.iter().filter_map(|standing| Some((standing.free_at?, standing))).collect();
+    known.sort_by_key(|(free_at, standing)| (Reverse(*free_at), standing.root));
+    let (mut all, mut found) = (Backfilled::default(), gangs.to_vec());
+    for (number, (free_at, _)) in known.iter().enumerate() {
+        let usable: Vec<&StandingReservation> = known.iter().take(number + 1).map(|(_, standing)| *standing).collect();
+        let is_short = |root: AdId| held.ends.get(&root).is_some_and(|ends| ends <= free_at);
+        let Some(view) = view((snapshot, &found), &usable, held, is_short, (config, now)) else { continue };
+        let cycle = search(&view, config, now);
+        found.extend(cycle.gangs.iter().cloned());
+        all.gangs.extend(cycle.gangs);
+        all.charges.extend(cycle.charges);
+    }
+    all
+}
+
+/// The roots that a cycle has left over, and that would have gangs if nothing were held for others.
+pub fn held_for_others(
+    (snapshot, gangs): (&Snapshot, &[Gang]),
+    held: HeldGangs<'_>,
+    (config, now): (&Config, i64),
+    search: &mut FindGangs<'_>,
+) -> BTreeSet<AdId> {
+    let usable: Vec<&StandingReservation> = held.standing.iter().collect();
+    if usable.is_empty() {
+        return BTreeSet::new();
+    }
+    let Some(view) = view((snapshot, gangs), &usable, held, |_| true, (config, now)) else { return BTreeSet::new() };
+    search(&view, config, now).gangs.iter().filter_map(Gang::root).collect()
+}
+
+/// The pool after some gangs, with what these reservations hold as free, for those roots that wait and may use it. None if there are none.
+fn view(
+    (snapshot, gangs): (&Snapshot, &[Gang]),
+    usable: &[&StandingReservation],
+    held: HeldGangs<'_>,
+    may: impl Fn(AdId) -> bool,
+    (config, now): (&Config, i64),
+) -> Option<Snapshot> {
+    let policy = snapshot.policy.as_ref()?;
+    let left = snapshot.after(gangs);
+    let is_standing = |root: AdId| held.standing.iter().any(|standing| standing.root == root);
+    let mut roots = left.roots.clone();
+    roots.retain(|root| held.waiting.contains(&root.ad) && !is_standing(root.ad) && may(root.ad));
+    if roots.is_empty() {
+        return None;
+    }
+    let mut view = left.freed(usable.iter().flat_map(|standing| unshared(&standing.gang)));
+    (view.roots, view.frugal, view.bands) = (roots, left.frugal.clone(), left.bands.clone());
+    view.policy = Some(Arc::new(accounts_after((snapshot, policy), gangs, usable, (config, now))));
+    Some(view)
+}
+
+/// The accounts when these gangs are held, and when nothing is held for these reservations.
+fn accounts_after(
+    (snapshot, policy): (&Snapshot, &Policy),
+    gangs: &[Gang],
+    usable: &[&StandingReservation],
+    (config, now): (&Config, i64),
+) -> Policy {
+    let (mut seats, mut prices, mut changes) = (policy.seats.clone(), Prices::of(config, now), BTreeMap::new());
+    for (gang, sign) in gangs.iter().map(|gang| (gang, 1)).chain(usable.iter().map(|standing| (&standing.gang, -1))) {
+        let Some(account) = gang.root().and_then(|root| policy.account_of.get(&root)) else { continue };
+        let charge = if sign > 0 {
+            policy.charge_of((snapshot, gang), account, &mut seats, &mut prices)
+        } else {
+            policy.charge_of((snapshot, gang), account, &mut seats.clone(), &mut prices)
+        };
+        let changed: &mut policy::Amounts = changes.entry(Arc::clone(account)).or_default();
+        for (counter, amount) in charge.takes {
+            *changed.entry(counter).or_default() += sign * amount;
+        }
+    }
+    let accounts = policy.tree.accounts().iter().map(|account| {
+        let mut account = account.clone();
+        for (counter, amount) in changes.get(account.name.as_str()).into_iter().flatten() {
+            let held = account.held.entry(Arc::clone(counter)).or_default();
+            *held = (*held + amount).max(0);
+        }
+        account
+    });
+    Policy { tree: policy::Tree::new(accounts), seats, ..policy.clone() }
+}
