@@ -138,7 +138,12 @@ impl Pool {
 fn terms(reasons: &[Mode], max_victims: usize, requirements: &str, rank: &str) -> PreemptionTerms {
     let expr = |text: &str| parse_expr(text, Dialect::Gangmatch).unwrap();
     PreemptionTerms {
-        permitted: Permitted { reasons: reasons.iter().copied().collect(), min_runtime_seconds: 300, max_victims },
+        permitted: Permitted {
+            reasons: reasons.iter().copied().collect(),
+            min_runtime_seconds: 300,
+            max_victims,
+            leaves_above: true,
+        },
         requirements: expr(requirements),
         rank: expr(rank),
     }

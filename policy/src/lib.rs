@@ -86,6 +86,7 @@
 mod account;
 mod amounts;
 mod charge;
+mod eviction_budget;
 mod fixed_point;
 mod order;
 mod preemption;
@@ -99,6 +100,7 @@ mod usage;
 pub use account::{Account, Quota};
 pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, taken_by_gang};
 pub use charge::{Claim, MemberCharge, charge};
+pub use eviction_budget::EvictionBudget;
 pub use order::{Order, Pass, Turn, Waiting};
 pub use preemption::{Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal};
 pub use quota::{Bound, Quotas};

@@ -69,7 +69,10 @@ pub use matches::Matches;
 pub use multi_map::MultiMap;
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
-pub use nominations::{NominatedGang, free_offers, nominated, nominated_gang, nominated_gangs, nomination_of};
+pub use nominations::{
+    NominatedGang, OtherNominations, free_offers, nominated, nominated_gang, nominated_gangs, nomination_of,
+    taken_by_nomination,
+};
 pub use objects::{Objects, Preemptor};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained};
 pub use offer_ref::OfferRef;

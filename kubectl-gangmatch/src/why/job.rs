@@ -189,6 +189,10 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         return;
     }
     answer.state = "Waits";
+    if let Some(why) = case.placement.as_ref().and_then(|placement| placement.passed_over(&case.snapshot, root.ad)) {
+        (answer.reason, answer.message) = (reasons::WAITING_FOR_TURN.to_owned(), why);
+        return;
+    }
     let Some(unmatched) = case.unmatched(root.ad).cloned() else {
         answer.reason = reasons::SEARCH_BUDGET_EXHAUSTED.to_owned();
         answer.message = "the cycle had no steps left to say why".to_owned();

@@ -87,7 +87,7 @@ fn world() -> impl Strategy<Value = World> {
                 .collect();
             let preemptor = Preemptor { account: name(&account, &pool), priority };
             pool.accounts = holding(&pool.accounts, &gangs);
-            let permitted = Permitted { reasons, min_runtime_seconds: 300, max_victims };
+            let permitted = Permitted { reasons, min_runtime_seconds: 300, max_victims, leaves_above: false };
             let free = free.into_iter().collect();
             let world = World { pool, permitted, now: 100_000, free, gangs, preemptor, candidates };
             if has_guarantee { with_guarantee(world) } else { world }
@@ -330,7 +330,12 @@ fn the_doubling_is_a_bound(_: &World, choose: Choose<'_>) -> bool {
         let gangs = vec![gang];
         let world = World {
             pool: Pool { accounts: holding(&names.map(Account::named), &gangs), total: policy::Amounts::new() },
-            permitted: Permitted { reasons: [Mode::Rank].into(), min_runtime_seconds: min, max_victims: 1 },
+            permitted: Permitted {
+                reasons: [Mode::Rank].into(),
+                min_runtime_seconds: min,
+                max_victims: 1,
+                leaves_above: false,
+            },
             now,
             free: BTreeMap::new(),
             gangs,

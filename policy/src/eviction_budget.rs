@@ -1,15 +1,15 @@
-//! How many gangs may be preempted in an hour, in the whole pool: a bucket that fills all the time.
+//! How many gangs may be preempted in an hour, in the whole pool: a token bucket.
 
 /// An hour, in milliseconds.
 const HOUR_MS: u64 = 3_600_000;
 
 /// The bucket; a term begins with a tenth of it. One victim is `HOUR_MS` of its units.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EvictionBudget(Option<(u64, u64)>);
+pub struct EvictionBudget(Option<(u64, u64)>);
 
 impl EvictionBudget {
     /// How many gangs may be preempted now, if so many may be in an hour.
-    pub(crate) fn left(&mut self, per_hour: u32, now_ms: u64) -> usize {
+    pub fn left(&mut self, per_hour: u32, now_ms: u64) -> usize {
         let per_hour = u64::from(per_hour);
         let full = per_hour.saturating_mul(HOUR_MS);
         let (units, since_ms) = self.0.unwrap_or((full / 10, now_ms));
@@ -21,7 +21,7 @@ impl EvictionBudget {
     }
 
     /// So many are preempted.
-    pub(crate) fn spend(&mut self, victims: usize) {
+    pub fn spend(&mut self, victims: usize) {
         if let Some((units, _)) = &mut self.0 {
             *units = units.saturating_sub(u64::try_from(victims).unwrap_or(u64::MAX).saturating_mul(HOUR_MS));
         }
