@@ -24,7 +24,7 @@ pub(super) struct Browser {
 }
 
 impl Browser {
-    /// The browser of this machine, if there is one.
+    /// The browser of this machine, if there is one that starts. It needs many gigabytes of address space.
     pub(super) fn start() -> Option<Browser> {
         let folders: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH")?).collect();
         let program = NAMES.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
@@ -36,7 +36,7 @@ impl Browser {
         let (requests, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let (session, events) = (String::new(), Vec::new());
         let mut browser = Browser { child, requests, answers, session, last: 0, events, profile };
-        let target = browser.ask("Target.createTarget", json!({"url": "about:blank"}));
+        let target = browser.try_ask("Target.createTarget", &json!({"url": "about:blank"}))?;
         let target = json!({"targetId": target["targetId"], "flatten": true});
         browser.session = browser.ask("Target.attachToTarget", target)["sessionId"].as_str().unwrap().to_owned();
         for domain in ["Page", "Log", "Network", "Accessibility"] {
@@ -47,28 +47,33 @@ impl Browser {
 
     /// Does one thing; answers its result.
     pub(super) fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        self.try_ask(method, &parameters).expect("the browser has ended")
+    }
+
+    /// The same. None if the browser has ended.
+    fn try_ask(&mut self, method: &str, parameters: &Value) -> Option<Value> {
         self.last += 1;
         let mut request = json!({"id": self.last, "method": method, "params": parameters});
         if !self.session.is_empty() {
             request["sessionId"] = self.session.clone().into();
         }
-        self.requests.write_all(format!("{request}\0").as_bytes()).unwrap();
+        self.requests.write_all(format!("{request}\0").as_bytes()).ok()?;
         loop {
-            let message = self.message();
+            let message = self.message()?;
             if message["id"] == self.last {
                 assert!(message["error"].is_null(), "{method}: {message}");
-                return message["result"].clone();
+                return Some(message["result"].clone());
             }
             self.events.push(message);
         }
     }
 
-    fn message(&mut self) -> Value {
+    /// What it says next. None if it has ended.
+    fn message(&mut self) -> Option<Value> {
         let mut text = Vec::new();
-        let length = self.answers.read_until(0, &mut text).unwrap();
-        assert!(length > 0, "the browser has ended");
-        text.pop();
-        serde_json::from_slice(&text).unwrap()
+        self.answers.read_until(0, &mut text).ok()?;
+        text.pop()?;
+        Some(serde_json::from_slice(&text).unwrap())
     }
 
     /// Opens a page in a window of this size; answers what was reported while it was loaded.
@@ -80,7 +85,7 @@ impl Browser {
         self.events.clear();
         self.ask("Page.navigate", json!({ "url": address }));
         while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
-            let message = self.message();
+            let message = self.message().expect("the browser has ended");
             self.events.push(message);
         }
         std::mem::take(&mut self.events)
