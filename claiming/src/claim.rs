@@ -84,6 +84,8 @@ pub struct Claim {
     pub newest_epoch: u64,
     /// All members are known. Not so if the Match is gone and only entries are left of it.
     pub members_known: bool,
+    /// An earlier claim of the root came to nothing because an offer refused it: few offers are reserved at the same time.
+    pub refused_before: bool,
     pub(crate) progress: Progress,
 }
 
@@ -131,6 +133,7 @@ impl Claim {
             epoch: 0,
             newest_epoch: 0,
             members_known: true,
+            refused_before: false,
             progress: Progress::default(),
         }
     }

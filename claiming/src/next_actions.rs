@@ -7,6 +7,9 @@ use crate::reason::Reason;
 
 /// The most offers of one claim that are being reserved at the same time. After a refusal, the others are not asked for.
 const RESERVES_MAX: usize = 32;
+/// The most after an earlier claim of the root was refused: of a gang with more offers than these so many at a time, of a smaller one
+/// one after the other. Fewer are given back if another one refuses.
+const RESERVES_AFTER_REFUSAL: usize = 8;
 
 /// The actions that this state calls for.
 pub(crate) fn next_actions(claim: &Claim, now_ms: u64) -> Vec<Action> {
@@ -49,7 +52,12 @@ fn reserves(claim: &Claim) -> Vec<Action> {
     let free = claim.legs.iter().enumerate().filter(|(_, leg)| leg.hold == Hold::Free);
     let (asked, others): (Vec<Action>, Vec<Action>) =
         free.map(|(number, _)| Action::Reserve(number)).partition(|action| claim.has_asked(*action));
-    let more = RESERVES_MAX.saturating_sub(asked.len());
+    let most = match claim.refused_before {
+        false => RESERVES_MAX,
+        true if claim.legs.len() > RESERVES_AFTER_REFUSAL => RESERVES_AFTER_REFUSAL,
+        true => 1,
+    };
+    let more = most.saturating_sub(asked.len());
     root.into_iter().chain(asked).chain(others.into_iter().take(more)).collect()
 }
 

@@ -46,6 +46,8 @@ pub enum NominatedSeats {
     Free,
     /// Some of it is held.
     Held,
+    /// Some of it is held by gangs that end for other jobs; when they have ended, it is free.
+    Ending,
     /// It is no gang any more: an offer is gone or closed, or a constraint is no longer true.
     Broken,
 }
@@ -113,7 +115,7 @@ pub fn nomination_steps(nomination: &Nomination) -> Vec<NominationStep> {
         (Nominee::Waits, _) if *is_late => return drop(NominationEnd::Expired),
         (Nominee::Waits, NominatedSeats::Broken) => return drop(NominationEnd::Changed),
         (Nominee::Waits, NominatedSeats::Free) => return vec![NominationStep::Claim],
-        (Nominee::Waits, NominatedSeats::Held | NominatedSeats::Unknown) => {}
+        (Nominee::Waits, NominatedSeats::Held | NominatedSeats::Ending | NominatedSeats::Unknown) => {}
     }
     match is_right {
         None => vec![NominationStep::Judge],

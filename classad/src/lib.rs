@@ -66,7 +66,7 @@ pub use eval::{eval, eval_attribute, eval_billed};
 pub use expr::paths::references;
 pub use expr::{BinaryOp, Call, Children, Expr, Kind, UnaryOp};
 pub use format::{format, has_comments};
-pub use name::Name;
+pub use name::{Name, RESERVED_WORDS, SCOPE_WORDS, is_language_word, is_scope_word};
 #[cfg(feature = "reader")]
 pub use reader::Reader;
 pub use render::{Colour, Output, render};

@@ -117,12 +117,27 @@ pub(crate) fn folded_hash(text: &str) -> u64 {
     text.bytes().fold(*BASIS, fold)
 }
 
-/// The words that are no names unless quoted.
-const RESERVED: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
+/// The words that are no names unless quoted, in small letters.
+pub const RESERVED_WORDS: [&str; 6] = ["true", "false", "undefined", "error", "is", "isnt"];
+
+/// The words that stand for an ad in expressions, in small letters.
+pub const SCOPE_WORDS: [&str; 7] = ["my", "self", "target", "other", "parent", "root", "toplevel"];
 
 /// Whether `text` is a reserved word, in any case.
 pub(crate) fn is_reserved(text: &str) -> bool {
-    RESERVED.iter().any(|word| word.eq_ignore_ascii_case(text))
+    RESERVED_WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// Whether `text` stands for an ad in expressions, in any case.
+#[must_use]
+pub fn is_scope_word(text: &str) -> bool {
+    SCOPE_WORDS.iter().any(|word| word.eq_ignore_ascii_case(text))
+}
+
+/// Whether `text` means something in every expression, in any case: no label can have this name, because it could not be read.
+#[must_use]
+pub fn is_language_word(text: &str) -> bool {
+    is_reserved(text) || is_scope_word(text)
 }
 
 /// Whether `text` has the shape of an identifier.

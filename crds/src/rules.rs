@@ -3,6 +3,7 @@
 //! Every rule has a message of its own and, where one field is to blame, its path. Programs recognize a rule by its message
 //! (with "contains", because the server writes `Invalid value: ...:` before it).
 
+use classad::{RESERVED_WORDS, SCOPE_WORDS};
 use kube::core::Rule;
 
 /// Messages of the rules that programs tell apart.
@@ -57,8 +58,6 @@ const SPEC_AGENT: &str = "self.claimPolicy == 'Auto' || has(self.agent)";
 const SPEC_NODE: &str =
     "has(self.nodeName) == has(oldSelf.nodeName) && (!has(self.nodeName) || self.nodeName == oldSelf.nodeName)";
 const PORT_LABELS: &str = "self.all(p, self.exists_one(q, q.label.lowerAscii() == p.label.lowerAscii()))";
-const LABEL_RESERVED: &str = "!(self.lowerAscii() in ['my', 'self', 'target', 'other', 'parent', 'root', 'toplevel', \
-    'true', 'false', 'undefined', 'error', 'is', 'isnt'])";
 
 /// The rules on every ad's spec: A1 (owner) and that there is one form of the ad.
 pub(crate) fn ad_spec() -> Vec<Rule> {
@@ -122,7 +121,9 @@ pub(crate) fn port() -> Vec<Rule> {
 
 /// The rule on a port's label.
 pub(crate) fn label() -> Vec<Rule> {
-    vec![Rule::new(LABEL_RESERVED).message("this name is reserved: choose another label")]
+    let words: Vec<String> = SCOPE_WORDS.iter().chain(&RESERVED_WORDS).map(|word| format!("'{word}'")).collect();
+    let rule = format!("!(self.lowerAscii() in [{}])", words.join(", "));
+    vec![Rule::new(rule).message("this name is reserved: choose another label")]
 }
 
 /// The rule on `allowedNamespaces`.

@@ -21,7 +21,9 @@ fn cases() -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Cases that state a former limit: a gang had at most 16 members.
+/// Cases that state a former limit: a gang had at most 16 members, with ids from 0 to 15. Counted ports bind up to 63 offers, so that a Match has
+/// up to 64 members, and what these cases want refused is what a gang of 17 members is. That 65 members are refused is tested in
+/// `e2e/tests/product/sets.rs`.
 const OUTDATED: [&str; 2] = ["match-seventeen", "match-id-16"];
 
 /// Runs all cases that are meant for such an API server; answers the runner's last line.

@@ -12,11 +12,12 @@ use testbed::product::{self, Controller};
 use testbed::{ControlPlane, Options, repository};
 
 /// Commands that are looked at and not run, and why.
-const NOT_RUN: [(&str, &str); 7] = [
+const NOT_RUN: [(&str, &str); 8] = [
     ("cargo xtask", "takes minutes, and is what runs this test: the verb and its flags must exist"),
     ("cargo test", "is what runs this test: the package and the test must exist"),
     ("cargo build", "is done by `cargo test` as far as it matters here: the package and the example must exist"),
     ("cargo run -q -p simulator", "takes as long as one asks it to: `testing/simulator/tests` run the same code"),
+    ("cargo run -q --release -p simulator", "takes minutes: `testing/simulator/tests` run the same code"),
     ("cargo run -q --release -p baselines", "measures, which takes minutes: the package and the example must exist"),
     ("cargo run -q --release -p summary", "measures, as above: the package and the example must exist"),
     ("cargo run -q -p pool", "measures, as above: the package and the example must exist"),

@@ -2,18 +2,19 @@
 
 mod class;
 mod fruitless;
+mod listing;
 mod prefetch;
 mod prepare;
 mod run;
 mod serve;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use classad::Limits;
 use foldhash::fast::RandomState;
 use matchmaker::{
-    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Plain, Round, Snapshot, Together, Turn,
-    negotiate_together,
+    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Plain, Round, Snapshot, Together,
+    Turn, negotiate_together,
 };
 
 use crate::index::asks::Resources;
@@ -204,6 +205,14 @@ impl Finder for Indexed {
 
     fn candidates<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<Vec<Vec<AdId>>> {
         self.candidates_of(run, turn, round)
+    }
+
+    fn alike<'s>(&mut self, run: &mut Run<'s>, turns: &[Turn<'s>], round: &mut Round<'s>) -> BTreeMap<AdId, AdId> {
+        self.alike_of(run, turns, round)
+    }
+
+    fn list<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>, cap: usize) -> Option<Listed> {
+        self.list_of(run, turn, round, cap)
     }
 
     fn best<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found {

@@ -8,10 +8,10 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, Consent, Evictions, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
-        Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, Snapshot, Usage, preempt,
+        AdId, AdKey, Config, Consent, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd, Preempting,
+        PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, Snapshot, Usage, preempt,
     };
-    use policy::{Account, Amounts, CHARGE, Mode, Permitted, Quota, Refusal, Tree};
+    use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 
     const NOW: i64 = 100_000;
 
@@ -132,7 +132,7 @@ mod tests {
             let expr = |text: &str| parse_expr(text, Dialect::Gangmatch).unwrap();
             let reasons = reasons.iter().copied().collect();
             let terms = PreemptionTerms {
-                permitted: Permitted { reasons, min_runtime_seconds: 300, max_victims: 4 },
+                permitted: Permitted { reasons, min_runtime_seconds: 300, max_victims: 4, leaves_above: true },
                 requirements: expr("true"),
                 rank: expr("0"),
             };

@@ -2,14 +2,16 @@
 //! down the tree, then priority, age and name. What a gang costs counts at once.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use policy::{Amount, Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Order, Pass, Quotas, Waiting, taken_by_gang};
+use foldhash::fast::RandomState;
+use policy::{Amount, Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Node, Order, Pass, Quotas, taken_by_gang};
 
 use crate::charges::{GangCharge, Policy, Prices, Seats};
 use crate::finder::Turn;
-use crate::gang::Gang;
+use crate::gang::{Gang, as_u32, as_usize};
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::why_not::QuotaExceeded;
 
@@ -20,8 +22,8 @@ pub(crate) struct AccountQueue<'s> {
     /// The submitters, which have shares of the steps, by name.
     submitters: Vec<Arc<str>>,
     order: Order<'s>,
-    /// The roots by their numbers in the order.
-    jobs: Vec<usize>,
+    /// By root: the own roots of its account, if the tree has it, and the number of its submitter.
+    placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
     turn: Option<policy::Turn>,
     /// Roots that come once more when all others are done.
@@ -35,20 +37,19 @@ pub(crate) struct AccountQueue<'s> {
 impl<'s> AccountQueue<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
-        let submitters: BTreeSet<&Arc<str>> = snapshot.roots.iter().map(|root| &root.submitter).collect();
-        let jobs = (0..snapshot.roots.len()).collect();
+        let (submitters, placed) = placed(snapshot, policy);
         let mut queue = AccountQueue {
             snapshot,
             policy,
-            submitters: submitters.into_iter().cloned().collect(),
-            order: Order::new(Quotas::new(&policy.tree, &policy.total), &[]),
-            jobs,
+            submitters,
+            order: Order::of(Quotas::new(&policy.tree, &policy.total), []),
+            placed,
             turn: None,
             aside: Vec::new(),
             seats: policy.seats.clone(),
             prices: RefCell::default(),
         };
-        queue.begin();
+        queue.begin(0..snapshot.roots.len());
         queue
     }
 
@@ -60,17 +61,16 @@ impl<'s> AccountQueue<'s> {
         (config, now): (&Config, i64),
     ) -> AccountQueue<'s> {
         let mut queue = AccountQueue::of(snapshot, policy);
-        let (mut quotas, mut prices) = (queue.order.quotas().clone(), Prices::of(config, now));
+        let mut prices = Prices::of(config, now);
         for gang in gangs {
             let account = gang.root().and_then(|root| policy.account_of.get(&root));
             let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
                 continue;
             };
             let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, &mut prices);
-            quotas.take(node, &charge.takes);
+            queue.order.quotas_mut().take(node, &charge.takes);
         }
-        queue.order = Order::new(quotas, &[]);
-        queue.begin();
+        queue.begin(0..snapshot.roots.len());
         queue
     }
 
@@ -79,18 +79,15 @@ impl<'s> AccountQueue<'s> {
         self.order.quotas()
     }
 
-    /// Puts the jobs in order, given what is held by now.
-    fn begin(&mut self) {
-        let waiting: Vec<Waiting> = self.jobs.iter().filter_map(|number| self.waiting(*number)).collect();
-        self.order = Order::new(self.order.quotas().clone(), &waiting);
-    }
-
-    fn waiting(&self, number: usize) -> Option<Waiting> {
-        let root = self.snapshot.roots.get(number)?;
-        let account = self.account(root).to_string();
-        // Places are in the order of the keys of ads.
-        let key = format!("{:020}", root.ad.place());
-        Some(Waiting { key, account, priority: i64::from(root.priority), since: root.since })
+    /// Puts roots in order, given what is held by now.
+    fn begin(&mut self, numbers: impl IntoIterator<Item = usize>) {
+        let waiting = numbers.into_iter().filter_map(|number| {
+            let (root, own_roots) = (self.snapshot.roots.get(number)?, self.placed.get(number)?.0?);
+            Some((own_roots, Reverse(root.priority), root.since, root.ad, number))
+        });
+        let mut waiting: Vec<(Node, Reverse<i32>, i64, AdId, usize)> = waiting.collect();
+        waiting.sort_unstable();
+        self.order.restart(waiting.into_iter().map(|(own_roots, .., number)| (own_roots, number)));
     }
 
     /// The account of a root.
@@ -107,9 +104,9 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn next(&mut self) -> Option<Turn<'s>> {
         let turn = self.order.next()?;
         self.turn = Some(turn);
-        let number = *self.jobs.get(turn.job)?;
+        let number = turn.job;
         let root = self.snapshot.roots.get(number)?;
-        let submitter = self.submitters.binary_search(&root.submitter).unwrap_or(usize::MAX);
+        let submitter = self.placed.get(number).map_or(usize::MAX, |(_, submitter)| as_usize(*submitter));
         Some(Turn { number, ad: root.ad, submitter, excludes: !root.exclusions.is_empty(), root })
     }
 
@@ -125,17 +122,16 @@ impl<'s> AccountQueue<'s> {
 
     /// Lets the root that was served last come once more when all others are done.
     pub(crate) fn put_aside(&mut self) {
-        let number = self.turn.and_then(|turn| self.jobs.get(turn.job));
-        self.aside.extend(number);
+        self.aside.extend(self.turn.map(|turn| turn.job));
         self.not_found();
     }
 
     /// Begins again with the roots that were put aside. The numbers of their submitters.
     pub(crate) fn again(&mut self) -> BTreeSet<usize> {
-        self.jobs = std::mem::take(&mut self.aside);
-        self.begin();
-        let roots = self.jobs.iter().filter_map(|number| self.snapshot.roots.get(*number));
-        roots.filter_map(|root| self.submitters.binary_search(&root.submitter).ok()).collect()
+        let numbers = std::mem::take(&mut self.aside);
+        self.begin(numbers.iter().copied());
+        let placed = numbers.iter().filter_map(|number| self.placed.get(*number));
+        placed.map(|(_, submitter)| as_usize(*submitter)).collect()
     }
 
     /// What a gang of the root that was served last costs and counts.
@@ -163,9 +159,15 @@ impl<'s> AccountQueue<'s> {
 
     /// Charges the account of the root that was served last for its gang. What each member costs, in micros; none if the gang is not served:
     /// before all accounts have their turn, those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
-    pub(crate) fn serve(&mut self, root: &Root, gang: &Gang, config: &Config, now: i64) -> Option<Vec<Amount>> {
+    pub(crate) fn serve(
+        &mut self,
+        root: &Root,
+        gang: &Gang,
+        charge: Option<GangCharge>,
+        (config, now): (&Config, i64),
+    ) -> Option<Vec<Amount>> {
         let turn = self.turn.take()?;
-        let charge = self.charge_of(root, gang, config, now);
+        let charge = charge.unwrap_or_else(|| self.charge_of(root, gang, config, now));
         let is_served = self.order.found(turn, &charge.takes);
         if is_served && gang.members.iter().any(|member| member.ask.share.is_some()) {
             let account = Arc::clone(self.account(root));
@@ -226,4 +228,32 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn counted(&self) -> impl Iterator<Item = AdId> + '_ {
         self.policy.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| *ad)
     }
+}
+
+/// The submitters of roots, by name; and by root, the own roots of its account, if the tree has it, and the number of its submitter.
+fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<(Option<Node>, u32)>) {
+    let mut numbers: HashMap<&str, u32, RandomState> = HashMap::default();
+    let mut names: Vec<&Arc<str>> = Vec::new();
+    let mut own_roots: HashMap<&str, Option<Node>, RandomState> = HashMap::default();
+    let mut placed = Vec::with_capacity(snapshot.roots.len());
+    for root in &snapshot.roots {
+        let submitter = *numbers.entry(&root.submitter).or_insert_with(|| {
+            names.push(&root.submitter);
+            as_u32(names.len() - 1)
+        });
+        let account = policy.account_of.get(&root.ad).unwrap_or(&root.submitter);
+        let node = *own_roots.entry(account).or_insert_with(|| policy.tree.own_roots(account));
+        placed.push((node, submitter));
+    }
+    let mut by_name: Vec<usize> = (0..names.len()).collect();
+    by_name.sort_unstable_by_key(|number| names.get(*number));
+    let mut places = vec![0; names.len()];
+    for (place, number) in by_name.iter().enumerate() {
+        places.get_mut(*number).into_iter().for_each(|known| *known = as_u32(place));
+    }
+    for (_, submitter) in &mut placed {
+        *submitter = places.get(as_usize(*submitter)).copied().unwrap_or(u32::MAX);
+    }
+    let names = by_name.iter().filter_map(|number| names.get(*number).map(|name| Arc::clone(name)));
+    (names.collect(), placed)
 }

@@ -1,6 +1,7 @@
 //! Collective placing: the roots of a window get their gangs together, and not one after the other.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -8,17 +9,20 @@ use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
 use crate::charges::{Prices, Seats, charge_by_weights};
-use crate::cycle::negotiate;
+use crate::cycle::{negotiate, negotiate_first};
 use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
 use crate::line::Line;
 use crate::model::{AdId, AdKey, Config, Snapshot};
 use crate::plain::{Listed, list};
 use crate::score::Score;
+use crate::verify::verify;
 
+mod alike;
 mod columns;
 mod quotas;
 
+use alike::Gangs;
 use columns::{Columns, Dues};
 
 /// The settings of collective placing.
@@ -30,6 +34,8 @@ pub struct Collective {
     pub steps: u64,
     /// The most gangs of one root that are compared.
     pub gangs_max: usize,
+    /// The most gangs of all roots that are listed; each submitter has an equal share. A root whose submitter has none left has a few.
+    pub listed_max: usize,
     /// The most candidates that are tried to list the gangs of all roots; each submitter has an equal share. A root whose gangs are not all
     /// listed keeps its gang in turn among those that it may have.
     pub candidates_max: u64,
@@ -59,6 +65,7 @@ impl Default for Collective {
             window: 1000,
             steps: 200_000,
             gangs_max: 1000,
+            listed_max: 200_000,
             candidates_max: u64::MAX,
             weight: Weight::One,
             pinned: BTreeSet::new(),
@@ -76,8 +83,10 @@ pub struct Together {
     pub placed: Reached,
     /// The same in turn.
     pub in_turn: Reached,
-    /// How many roots of the window can have a gang at most. Where gangs count what they are charged, that is how many may have one at all.
+    /// How many roots of the window can have a gang at most.
     pub bound: usize,
+    /// What the gangs of the window count, if that is what they are charged.
+    pub charged: Option<Charged>,
     /// Whether no placement counts more, band by band.
     pub proven: bool,
     /// How many roots of the window are pinned.
@@ -95,6 +104,17 @@ pub struct Reached {
     pub gangs: usize,
     /// The sum of their scores.
     pub score: Score,
+}
+
+/// What the gangs of a window are charged, in micros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charged {
+    /// Together.
+    pub placed: u128,
+    /// In turn.
+    pub in_turn: u128,
+    /// At most.
+    pub bound: u128,
 }
 
 /// What placing a window takes, beside two cycles in turn.
@@ -131,44 +151,52 @@ pub fn negotiate_together<F: Finder>(
     collective: &Collective,
 ) -> Together {
     // 1. In turn: what is to be improved on.
-    let before = negotiate(snapshot, &Config { explains: false, ..config.clone() }, now, finder);
+    let first = &*first_roots(snapshot, collective.window);
+    let quiet = Config { explains: false, ..config.clone() };
+    let before = negotiate_first(first, collective.window, &quiet, now, finder);
     let in_turn: BTreeMap<AdId, &Gang> = before.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
     // 2. The window: the first roots in that order.
-    let Turns { order, guaranteed, names } = turns(snapshot, &in_turn, config, now);
-    let window = order.get(..collective.window).unwrap_or(&order);
+    let Turns { order: window, guaranteed, names } = turns(first, collective.window, &in_turn, config, now);
+    let window = window.as_slice();
     // 3. The gangs that each root may have, and what they take.
     let listing = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
-    let round = Round::of(snapshot, &listing, now, names.iter());
+    let round = Round::of(first, &listing, now, names.iter());
     let Listings { numbers, gangs, mut effort, pinned } =
         listing_of(window, (&in_turn, &guaranteed), collective, finder, round);
     // 4. Place them together.
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
     effort.steps = placed.steps;
     // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
-    let chosen = placed.choices.iter().zip(gangs).filter_map(|(choice, gangs)| gangs.into_iter().nth((*choice)?));
+    let chosen = gangs.chosen(&placed.choices, &placed.equal);
     let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), config, now);
-    let mut taken = fitting(snapshot, chosen.collect()).filter(is_kept).unwrap_or_else(|| {
+    let mut taken = fitting(snapshot, chosen).filter(is_kept).unwrap_or_else(|| {
         window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
     });
+    let disagreements = if config.verify_gangs { refused(&mut taken, snapshot, config, now) } else { Vec::new() };
     // 6. Serve the others in turn, and explain the rest.
     let mut rest = snapshot.after(&taken);
     rest.policy = quotas::charged(snapshot, &taken, config, now);
     let mut cycle = with_costs_of(&before, negotiate(&rest, config, now, finder));
+    cycle.disagreements.extend(disagreements);
     taken.append(&mut cycle.gangs);
-    let places: BTreeMap<AdId, usize> = order.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
-    taken.sort_by_key(|gang| gang.root().and_then(|root| places.get(&root)));
+    let places: BTreeMap<AdId, usize> = window.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
+    let place = |gang: &Gang| gang.root().and_then(|root| places.get(&root).copied());
+    taken.sort_by_key(|gang| place(gang).unwrap_or(usize::MAX));
     cycle.gangs = taken;
     let together: BTreeMap<AdId, &Gang> = cycle.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
     let reached = Reached::of(window, &together);
-    let bound = match collective.weight {
-        Weight::One => usize::try_from(placed.bound).unwrap_or(usize::MAX),
-        Weight::Charge(_) => numbers.roots.iter().filter(|root| root.has_more || !root.columns.is_empty()).count(),
-    };
-    let passed_over = in_turn.iter().filter(|(root, _)| !together.contains_key(root));
+    let charged = (collective.weight != Weight::One).then(|| {
+        let [together, in_turn] = [&together, &in_turn].map(|gangs| charged(window, &numbers, gangs));
+        Charged { placed: together, in_turn, bound: placed.bound.max(together) }
+    });
+    let bound = usize::try_from(placed.roots_bound).unwrap_or(usize::MAX);
+    let is_passed_over = |root: &AdId| places.contains_key(root) && !together.contains_key(root);
+    let passed_over = in_turn.iter().filter(|(root, _)| is_passed_over(root));
     Together {
         placed: reached,
         in_turn: Reached::of(window, &in_turn),
         bound: bound.max(reached.gangs),
+        charged,
         proven: placed.proven,
         pinned,
         effort,
@@ -177,11 +205,27 @@ pub fn negotiate_together<F: Finder>(
     }
 }
 
+/// What the roots of a window that have a gang count.
+fn charged(window: &[Turn<'_>], numbers: &Window, gangs: &BTreeMap<AdId, &Gang>) -> u128 {
+    let placed = window.iter().zip(&numbers.roots).filter(|(turn, _)| gangs.contains_key(&turn.ad));
+    placed.map(|(_, root)| u128::from(root.weight)).sum()
+}
+
+/// Takes out the gangs that the evaluator does not confirm, which is a defect of the index: their roots.
+fn refused(gangs: &mut Vec<Gang>, snapshot: &Snapshot, config: &Config, now: i64) -> Vec<AdId> {
+    let mut refused = Vec::new();
+    gangs.retain(|gang| {
+        let holds = verify(snapshot, gang, config, now).is_ok();
+        refused.extend(gang.root().filter(|_| !holds));
+        holds
+    });
+    refused
+}
+
 /// A window in numbers.
 struct Listings {
     numbers: Window,
-    /// The gang of each column.
-    gangs: Vec<Vec<Gang>>,
+    gangs: Gangs,
     effort: Spent,
     /// How many roots are pinned.
     pinned: usize,
@@ -196,11 +240,14 @@ fn listing_of<'s, F: Finder>(
     mut round: Round<'s>,
 ) -> Listings {
     let (snapshot, config, now) = (round.snapshot, round.config, round.now);
-    let (mut columns, mut effort) = (Columns::new(snapshot, collective.fair, config, now), Spent::default());
     let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
-    let (mut prices, mut pinned) = (Prices::of(config, now), 0);
+    // what is charged for them may tell them apart
+    let alike = if snapshot.policy.is_none() { finder.alike(&mut run, window, &mut round) } else { BTreeMap::new() };
+    let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair, (config, now)), Spent::default());
+    let (mut prices, mut pinned, mut shares) = (Prices::of(config, now), 0, Shares::of(window, collective));
     for turn in window {
-        let listed = gangs_of(turn, collective, finder, &mut run, &mut round);
+        let listed = gangs_of(turn, shares.of_one(turn), finder, &mut run, &mut round);
+        shares.pay(turn, listed.gangs.len());
         effort.candidates = effort.candidates.saturating_add(listed.steps);
         effort.gangs = effort.gangs.saturating_add(u64::try_from(listed.gangs.len()).unwrap_or(u64::MAX));
         let is_pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
@@ -213,6 +260,35 @@ fn listing_of<'s, F: Finder>(
     finder.end(&mut run, &mut round);
     let (numbers, gangs) = columns.finish();
     Listings { numbers, gangs, effort, pinned }
+}
+
+/// So many gangs of a root are always listed.
+const LISTED_MIN: usize = 16;
+
+/// How many gangs each submitter may still have listed.
+struct Shares {
+    left: BTreeMap<usize, usize>,
+    gangs_max: usize,
+}
+
+impl Shares {
+    fn of(window: &[Turn<'_>], collective: &Collective) -> Shares {
+        let submitters: BTreeSet<usize> = window.iter().map(|turn| turn.submitter).collect();
+        let share = collective.listed_max / submitters.len().max(1);
+        Shares {
+            left: submitters.into_iter().map(|submitter| (submitter, share)).collect(),
+            gangs_max: collective.gangs_max,
+        }
+    }
+
+    /// How many gangs of a root may be listed.
+    fn of_one(&self, turn: &Turn<'_>) -> usize {
+        self.left.get(&turn.submitter).map_or(0, |left| self.gangs_max.min(*left).max(LISTED_MIN))
+    }
+
+    fn pay(&mut self, turn: &Turn<'_>, gangs: usize) {
+        self.left.get_mut(&turn.submitter).into_iter().for_each(|left| *left = left.saturating_sub(gangs));
+    }
 }
 
 /// A cycle with what an earlier one on the same pool has cost.
@@ -240,7 +316,7 @@ fn sums<'a>(all: impl Iterator<Item = &'a (Arc<str>, u64)>) -> Vec<(Arc<str>, u6
 /// The gangs that a root may have, as far as they can be listed for what its submitter may still spend.
 fn gangs_of<'s, F: Finder>(
     turn: &Turn<'s>,
-    collective: &Collective,
+    cap: usize,
     finder: &mut F,
     run: &mut F::Run<'s>,
     round: &mut Round<'s>,
@@ -250,6 +326,10 @@ fn gangs_of<'s, F: Finder>(
     if steps_max == 0 || config.stop.is_set() {
         return Listed { gangs: Vec::new(), has_more: true, steps: 0 };
     }
+    if let Some(listed) = finder.list(run, turn, round, cap) {
+        round.accounts.pay(turn.submitter, listed.steps);
+        return listed;
+    }
     let among = finder.candidates(run, turn, round);
     let mut exclusions = Cow::Borrowed(&turn.root.exclusions);
     let own = snapshot.ad(turn.ad).map(|ad| ad.key.namespace.as_str());
@@ -258,7 +338,7 @@ fn gangs_of<'s, F: Finder>(
         let is_barred = |key: &&AdKey| own != Some(&key.namespace) && snapshot.barred.contains(&key.namespace);
         exclusions.to_mut().extend(keys.filter(is_barred).cloned());
     }
-    let listing = crate::plain::Listing { exclusions: &exclusions, among: among.as_deref(), cap: collective.gangs_max };
+    let listing = crate::plain::Listing { exclusions: &exclusions, among: among.as_deref(), cap };
     let config = Config { steps_max, ..config.clone() };
     let listed = list(snapshot, turn.ad, &listing, &config, round.now);
     round.accounts.pay(turn.submitter, listed.steps);
@@ -312,7 +392,7 @@ fn fitting(snapshot: &Snapshot, gangs: Vec<Gang>) -> Option<Vec<Gang>> {
     Some(gangs)
 }
 
-/// The turns of a cycle.
+/// The first turns of a cycle.
 struct Turns<'s> {
     order: Vec<Turn<'s>>,
     /// The roots with gangs that are guaranteed to their accounts.
@@ -321,16 +401,44 @@ struct Turns<'s> {
     names: Vec<Arc<str>>,
 }
 
-/// The roots in the order of their turns, in a cycle that finds these gangs.
-fn turns<'s>(snapshot: &'s Snapshot, gangs: &BTreeMap<AdId, &Gang>, config: &Config, now: i64) -> Turns<'s> {
+/// A snapshot with all of its roots that can be among the first so many, whoever gets a gang: of each submitter as many. Those of accounts
+/// are in no order of their own.
+fn first_roots(snapshot: &Snapshot, count: usize) -> Cow<'_, Snapshot> {
+    let mut waiting: BTreeMap<&str, Vec<(Reverse<i32>, Reverse<i32>, i64, AdId)>> = BTreeMap::new();
+    for root in snapshot.roots.iter().filter(|_| snapshot.policy.is_none() && snapshot.roots.len() > count) {
+        let band = snapshot.bands.get(&root.ad).copied().unwrap_or(0);
+        waiting.entry(&root.submitter).or_default().push((Reverse(band), Reverse(root.priority), root.since, root.ad));
+    }
+    if waiting.values().all(|roots| roots.len() <= count) {
+        return Cow::Borrowed(snapshot);
+    }
+    let mut first = BTreeSet::new();
+    for roots in waiting.values_mut() {
+        roots.sort_unstable();
+        first.extend(roots.iter().take(count).map(|root| root.3));
+    }
+    let mut some = snapshot.clone();
+    some.roots.retain(|root| first.contains(&root.ad));
+    Cow::Owned(some)
+}
+
+/// The first roots in the order of their turns, in a cycle that finds these gangs.
+fn turns<'s>(
+    snapshot: &'s Snapshot,
+    count: usize,
+    gangs: &BTreeMap<AdId, &Gang>,
+    config: &Config,
+    now: i64,
+) -> Turns<'s> {
     let mut line = Line::of(snapshot);
     let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new(), names: line.names() };
-    while let Some(turn) = line.next() {
+    while turns.order.len() < count {
+        let Some(turn) = line.next() else { break };
         let is_guaranteed = line.guarantees();
         match gangs.get(&turn.ad) {
             None => line.not_found(),
             // It comes again.
-            Some(gang) if line.serve(&turn, gang, config, now).is_none() => continue,
+            Some(gang) if line.serve(&turn, gang, None, (config, now)).is_none() => continue,
             Some(_) if is_guaranteed => drop(turns.guaranteed.insert(turn.ad)),
             Some(_) => {}
         }

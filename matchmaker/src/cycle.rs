@@ -4,8 +4,7 @@ use crate::explanations::{Failed, explain};
 use crate::finder::{Cycle, Finder, Found, Round, Turn};
 use crate::line::Line;
 use crate::model::{Config, Snapshot};
-use crate::why_not::QuotaExceeded;
-use crate::within_quotas::best_within;
+use crate::within_quotas::{Within, best_within};
 
 /// Finds the best gang of every root, in order: first those of the submitter with the fewest gangs, then those with a higher priority,
 /// then older ones, then those with the smaller key. What a gang takes is not available to later roots. With a policy, the
@@ -13,6 +12,17 @@ use crate::within_quotas::best_within;
 ///
 /// The same snapshot, configuration and time give the same cycle with every finder. `now` is in seconds since 1970.
 pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, finder: &mut F) -> Cycle {
+    negotiate_first(snapshot, usize::MAX, config, now, finder)
+}
+
+/// The same, but only for so many roots: the first ones.
+pub(crate) fn negotiate_first<F: Finder>(
+    snapshot: &Snapshot,
+    roots_max: usize,
+    config: &Config,
+    now: i64,
+    finder: &mut F,
+) -> Cycle {
     // 1. Order the submitters, and give each an equal share of the steps.
     let mut line = Line::of(snapshot);
     let mut round = Round::of(snapshot, config, now, line.names().iter());
@@ -25,7 +35,8 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
             round.last = true;
         }
         // 2. Take the next root.
-        while let Some(turn) = line.next() {
+        while round.cycle.gangs.len() + failed.len() < roots_max {
+            let Some(turn) = line.next() else { break };
             if config.stop.is_set() {
                 round.cycle.skipped.push(turn.ad);
                 line.not_found();
@@ -33,7 +44,7 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
             }
             // 3. Find its best gang.
             let before = round.accounts.spent(turn.submitter);
-            let (found, exceeded) = best(finder, &mut run, (&line, &turn), &mut round);
+            let Within { found, exceeded, charge } = best(finder, &mut run, (&line, &turn), &mut round);
             if found.disagreed {
                 round.cycle.disagreements.push(turn.ad);
             }
@@ -55,7 +66,7 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
                 continue;
             };
             // 4. Charge the submitter for the gang, and the offers for what the gang takes.
-            let Some(charges) = line.serve(&turn, &gang, config, now) else { continue };
+            let Some(charges) = line.serve(&turn, &gang, charge, (config, now)) else { continue };
             if !charges.is_empty() {
                 round.cycle.charges.insert(turn.ad, charges);
             }
@@ -76,15 +87,15 @@ pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, find
     round.cycle
 }
 
-/// The best gang of a root that its quotas let it have; and which quota stands against better ones, if one does.
+/// The best gang of a root that its quotas let it have.
 fn best<'s, F: Finder>(
     finder: &mut F,
     run: &mut F::Run<'s>,
     (line, turn): (&Line<'s>, &Turn<'s>),
     round: &mut Round<'s>,
-) -> (Found, Option<QuotaExceeded>) {
+) -> Within {
     match line {
-        Line::Submitters(_) => (finder.best(run, turn, round), None),
+        Line::Submitters(_) => Within { found: finder.best(run, turn, round), ..Within::default() },
         Line::Accounts(queue) => best_within(finder, run, (queue, turn), round),
     }
 }

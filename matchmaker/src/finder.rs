@@ -8,6 +8,7 @@ use policy::Amount;
 use crate::budget::{Accounts, Owners};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
+use crate::plain::Listed;
 use crate::why_not::{Unmatched, Verdict, WhyNot};
 
 /// Finds the best gang of a root, given what the cycle has taken so far. [`Plain`](crate::Plain) defines the result; any other
@@ -22,6 +23,19 @@ pub trait Finder {
     /// The ads that may be bound to each port of a root, in order: all that can be, and perhaps others. `None`: every ad may be. To be asked
     /// before any root has been searched.
     fn candidates<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>) -> Option<Vec<Vec<AdId>>> {
+        None
+    }
+
+    /// Offers that are alike for these roots, by offer the first one that is like it: all of them have as much free, each root takes the
+    /// same amounts of them, and replacing one by the other in a gang of these roots gives a gang of the same score. To be asked before any
+    /// root has been searched; [`Finder::list`] knows it then.
+    fn alike<'s>(&mut self, _: &mut Self::Run<'s>, _: &[Turn<'s>], _: &mut Round<'s>) -> BTreeMap<AdId, AdId> {
+        BTreeMap::new()
+    }
+
+    /// Up to so many gangs of a root, as long as nothing is taken: of gangs that differ in offers that are [alike](Finder::alike) only that
+    /// of the first ones. `None` if only the evaluator knows them.
+    fn list<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>, _: usize) -> Option<Listed> {
         None
     }
 

@@ -47,7 +47,7 @@ pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use charges::{
     COUNTER_FUEL, CountedOffer, GangCharge, Policy, Prices, Seats, charge_by_weights, own_context, own_value,
 };
-pub use collective::{Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};
+pub use collective::{Charged, Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};
 pub use consent::Consent;
 pub use cycle::negotiate;
 pub use explain::{Shortage, bar, shortage, structural, tried};
@@ -56,11 +56,12 @@ pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
 pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
+pub use plain::Listed;
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
-    Evictions, FindGang, FindGangs, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms,
-    Preemptions, Proposal, is_still_right, preempt,
+    FindGang, FindGangs, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions,
+    Proposal, is_still_right, preempt,
 };
 pub use reservation::{
     Backfilled, HeldGangs, HeldOffers, Reservation, Reserving, StoredReservation, backfill, free_at, held_for_others,

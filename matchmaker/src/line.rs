@@ -6,6 +6,7 @@ use std::sync::Arc;
 use policy::Amount;
 
 use crate::account_queue::AccountQueue;
+use crate::charges::GangCharge;
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
@@ -95,15 +96,21 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Charges for the gang of the root that was served last. What each member costs, without accounts nothing; none if it is not served, and
+    /// Charges for the gang of the root that was served last; `charge`, if it is known already. What each member costs, without accounts nothing; none if it is not served, and
     /// its root comes again in this cycle.
-    pub(crate) fn serve(&mut self, turn: &Turn<'_>, gang: &Gang, config: &Config, now: i64) -> Option<Vec<Amount>> {
+    pub(crate) fn serve(
+        &mut self,
+        turn: &Turn<'_>,
+        gang: &Gang,
+        charge: Option<GangCharge>,
+        (config, now): (&Config, i64),
+    ) -> Option<Vec<Amount>> {
         match self {
             Line::Submitters(queue) => {
                 queue.charge();
                 Some(Vec::new())
             }
-            Line::Accounts(queue) => queue.serve(turn.root, gang, config, now),
+            Line::Accounts(queue) => queue.serve(turn.root, gang, charge, (config, now)),
         }
     }
 }

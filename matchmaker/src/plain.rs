@@ -81,13 +81,14 @@ pub(crate) struct Listing<'l> {
 }
 
 /// Gangs of a root.
-pub(crate) struct Listed {
-    /// In the order of the search.
-    pub(crate) gangs: Vec<Gang>,
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// In no order that matters.
+    pub gangs: Vec<Gang>,
     /// There may be others.
-    pub(crate) has_more: bool,
+    pub has_more: bool,
     /// How many steps the search took.
-    pub(crate) steps: u64,
+    pub steps: u64,
 }
 
 /// The gangs of a root, one after the other.

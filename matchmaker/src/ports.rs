@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use classad::{Ad, Expr, Name, equated};
+use classad::{Ad, Expr, Name, equated, is_language_word};
 
 use crate::early::Early;
 use crate::sets::SetTerms;
@@ -41,23 +41,6 @@ pub struct Ports {
     /// Whether the ad reads the clock or chance; computed when it is first needed.
     timely: OnceLock<bool>,
 }
-
-/// Names with another meaning in expressions, so that a label of that name could never be read.
-const RESERVED: [&str; 13] = [
-    "my",
-    "self",
-    "target",
-    "other",
-    "parent",
-    "root",
-    "toplevel",
-    "true",
-    "false",
-    "undefined",
-    "error",
-    "is",
-    "isnt",
-];
 
 // Attributes that are looked up in every ad.
 static PORTS: LazyLock<Name> = LazyLock::new(|| Name::new("Ports"));
@@ -184,7 +167,7 @@ impl Port {
             None => return Err("no `Label`; add one, such as `Label = cpu`".to_owned()),
             Some(expr) => label_of(expr).ok_or_else(|| format!("`Label` is `{expr}`; write a name, such as `cpu`"))?,
         };
-        if RESERVED.iter().any(|word| label.as_str().eq_ignore_ascii_case(word)) {
+        if is_language_word(label.as_str()) {
             return Err(format!("`{label}` is a reserved word and cannot be a label; choose another, such as `cpu`"));
         }
         Ok(Port {

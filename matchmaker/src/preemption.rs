@@ -4,7 +4,6 @@
 //! that may be preempted, by the same search that finds all gangs.
 
 mod claimed;
-mod evictions;
 mod question;
 mod steps;
 mod terms;
@@ -12,7 +11,7 @@ mod terms;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::{Amounts, Mode, Quotas, Refusal};
+use policy::{Amounts, Evictions, Mode, Quotas, Refusal};
 
 use crate::account_queue::AccountQueue;
 use crate::charges::Prices;
@@ -21,7 +20,6 @@ use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
 
 use self::claimed::ClaimedGangs;
-pub use self::evictions::Evictions;
 use self::question::PreemptionQuestion;
 use self::steps::PreemptionSteps;
 pub use self::terms::PreemptionTerms;

@@ -4,13 +4,25 @@ use std::collections::BTreeSet;
 
 use crate::account_queue::AccountQueue;
 use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP};
+use crate::charges::GangCharge;
 use crate::finder::{Finder, Found, Round, Turn};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root};
 use crate::plain::{Filter, best_of};
 use crate::why_not::QuotaExceeded;
 
-/// Finds the best gang within the quotas, with any finder; and which quota stands against the best of all gangs, if one does.
+/// The best gang within the quotas.
+#[derive(Default)]
+pub(crate) struct Within {
+    /// It, if there is one.
+    pub(crate) found: Found,
+    /// Which quota stands against the best of all gangs, if one does.
+    pub(crate) exceeded: Option<QuotaExceeded>,
+    /// What the gang costs and counts, if that was worked out.
+    pub(crate) charge: Option<GangCharge>,
+}
+
+/// Finds the best gang within the quotas, with any finder.
 ///
 /// A quota can only be tested on a gang. So the best gang of all is found first, which mostly is within the quotas. If not, offers of which
 /// nothing is left for the account are left out. If the best gang of the others is not within the quotas either, all gangs are tried.
@@ -19,12 +31,13 @@ pub(crate) fn best_within<'s, F: Finder>(
     run: &mut F::Run<'s>,
     (queue, turn): (&AccountQueue<'s>, &Turn<'s>),
     round: &mut Round<'s>,
-) -> (Found, Option<QuotaExceeded>) {
+) -> Within {
     if let Some(why) = queue.exceeded_by_any() {
-        return (Found::default(), Some(why));
+        return Within { exceeded: Some(why), ..Within::default() };
     }
     let found = finder.best(run, turn, round);
-    let Some(why) = stands_against(&found, (queue, turn), round) else { return (found, None) };
+    let (why, charge) = stands_against(&found, (queue, turn), round);
+    let Some(why) = why else { return Within { found, exceeded: None, charge } };
     let snapshot = round.snapshot;
     let closed = queue.counted().filter(|ad| queue.is_closed(*ad)).filter_map(|ad| snapshot.ad(ad));
     let mut exclusions: BTreeSet<AdKey> = closed.map(|ad| ad.key.clone()).collect();
@@ -33,24 +46,25 @@ pub(crate) fn best_within<'s, F: Finder>(
         exclusions.extend(turn.root.exclusions.iter().cloned());
         let root = Root { exclusions: exclusions.clone(), ..turn.root.clone() };
         found = finder.best(run, &Turn { excludes: true, root: &root, ..*turn }, round);
-        if stands_against(&found, (queue, turn), round).is_none() {
-            return (found, Some(why));
+        if let (None, charge) = stands_against(&found, (queue, turn), round) {
+            return Within { found, exceeded: Some(why), charge };
         }
     } else {
         exclusions.clone_from(&turn.root.exclusions);
     }
     let disagreed = found.disagreed;
     let found = all_within((queue, turn), &exclusions, round);
-    (Found { disagreed, ..found }, Some(why))
+    Within { found: Found { disagreed, ..found }, exceeded: Some(why), charge: None }
 }
 
-/// Which quota stands against a gang that was found, at the cost of the submitter and of the namespaces of the offers.
+/// Which quota stands against a gang that was found, and what the gang costs, at the cost of the submitter and of the namespaces of the offers.
 fn stands_against(
     found: &Found,
     (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
     round: &mut Round<'_>,
-) -> Option<QuotaExceeded> {
-    let charge = queue.charge_of(turn.root, found.gang.as_ref()?, round.config, round.now);
+) -> (Option<QuotaExceeded>, Option<GangCharge>) {
+    let Some(gang) = &found.gang else { return (None, None) };
+    let charge = queue.charge_of(turn.root, gang, round.config, round.now);
     let snapshot = round.snapshot;
     let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
     let mut own = 0_u64;
@@ -61,7 +75,7 @@ fn stands_against(
     }
     round.accounts.pay(turn.submitter, own / FUEL_OF_A_STEP);
     queue.bar(round.owners.barred());
-    queue.exceeded_by(&charge)
+    (queue.exceeded_by(&charge), Some(charge))
 }
 
 /// The best gang of those that are within the quotas, one after the other, within the steps of the submitter.

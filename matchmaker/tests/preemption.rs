@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, Config, Consent, Cycle, Evictions, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting,
-    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
+    AdId, AdKey, Config, Consent, Cycle, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting, PreemptionTerms,
+    Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
 };
-use policy::{Account, Amounts, Mode, Permitted, Tree};
+use policy::{Account, Amounts, Evictions, Mode, Permitted, Tree};
 use proptest::prelude::*;
 
 const NOW: i64 = 10_000;
@@ -138,7 +138,12 @@ impl Pool {
 fn terms(reasons: &[Mode], max_victims: usize, requirements: &str, rank: &str) -> PreemptionTerms {
     let expr = |text: &str| parse_expr(text, Dialect::Gangmatch).unwrap();
     PreemptionTerms {
-        permitted: Permitted { reasons: reasons.iter().copied().collect(), min_runtime_seconds: 300, max_victims },
+        permitted: Permitted {
+            reasons: reasons.iter().copied().collect(),
+            min_runtime_seconds: 300,
+            max_victims,
+            leaves_above: true,
+        },
         requirements: expr(requirements),
         rank: expr(rank),
     }

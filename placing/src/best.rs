@@ -1,8 +1,9 @@
 //! The best placement so far, and what the search for a better one may cost.
 
+use crate::classes::Classes;
 use crate::model::Choice;
 use crate::objective::Worth;
-use crate::state::State;
+use crate::state::{Problem, State};
 
 /// Columns that are looked at in one step.
 const COLUMNS_PER_STEP: u64 = 64;
@@ -25,6 +26,15 @@ impl Best {
             self.choices.extend_from_slice(state.choices());
         }
         gains
+    }
+
+    /// Takes a placement of a window in which more resources are equal, if its weights are larger.
+    pub(crate) fn take_over(&mut self, problem: &Problem<'_>, classes: &Classes, other: &Best) {
+        if other.worth.weights <= self.worth.weights {
+            return;
+        }
+        let choices = classes.expand(problem.window, &other.choices);
+        State::of(problem, &choices).into_iter().for_each(|state| _ = self.offer(&state));
     }
 }
 

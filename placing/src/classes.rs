@@ -2,22 +2,27 @@
 //!
 //! Two resources are equal if they are in the same columns but for themselves: of the same roots, with the same scores and the same rest. Each
 //! column takes the same amount of them, so that what is free is a number of places. Exchanging equal resources turns
-//! columns into columns, so every placement of the smaller window is one of the larger one.
+//! columns into columns, so every placement of the smaller window is one of the larger one. Where only the number of placed
+//! roots counts, columns are compared without their scores.
+//!
+//! Resources that are only taken together, as the processors and the memory of a machine, become one before.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+
+use sampling::Random;
 
 use crate::model::{Choice, Column, Root, Take, Window};
 use crate::objective::Score;
 use crate::state::{Problem, State};
-
-/// A column without one of its resources: its root, its score, the amount, and the rest.
-type Place<'w> = (usize, Score, u64, Vec<&'w Take>);
 
 /// A window in which equal resources are one.
 #[derive(Debug)]
 pub(crate) struct Classes {
     /// The smaller window.
     pub(crate) window: Window,
+    /// By resource: the first one that is equal to it.
+    pub(crate) firsts: Vec<usize>,
     /// By root: the number that each column has there.
     numbers: Vec<Vec<usize>>,
 }
@@ -25,25 +30,48 @@ pub(crate) struct Classes {
 impl Classes {
     /// Joins the equal resources of a window.
     pub(crate) fn of(window: &Window) -> Classes {
-        let places = representatives(window);
+        Classes::join(window, Compare::Scores)
+    }
+
+    /// Joins resources that are equal but for scores. The columns have none.
+    pub(crate) fn without_scores(window: &Window) -> Classes {
+        Classes::join(window, Compare::Takes)
+    }
+
+    fn join(window: &Window, compare: Compare) -> Classes {
+        let places = Places::of(window);
+        let together = places.taken_together(window);
+        let joined = places.representatives(window, &together, compare);
         let mut free = window.free.clone();
-        for (resource, first, amount) in &places {
-            let slots = window.free.get(*resource).map_or(0, |free| free / amount);
+        for Joined { resource, first, slots } in &joined {
             if first == resource {
                 free.get_mut(*first).into_iter().for_each(|free| *free = 0);
             }
-            free.get_mut(*first).into_iter().for_each(|free| *free = free.saturating_add(slots));
+            free.get_mut(*first).into_iter().for_each(|free| *free = free.saturating_add(*slots));
         }
-        let joined: BTreeMap<usize, usize> = places.iter().map(|(resource, first, _)| (*resource, *first)).collect();
+        let mut firsts: Vec<usize> = (0..window.free.len()).collect();
+        let mut counted = vec![Counted::Units; window.free.len()];
+        for Joined { resource, first, .. } in joined {
+            if let (Some(own), Some(counted)) = (firsts.get_mut(resource), counted.get_mut(resource)) {
+                (*own, *counted) = (first, Counted::Places);
+            }
+        }
+        for (resource, first) in together.into_iter().enumerate().filter(|(resource, first)| resource != first) {
+            let first = firsts.get(first).copied().unwrap_or(first);
+            if let (Some(own), Some(counted)) = (firsts.get_mut(resource), counted.get_mut(resource)) {
+                (*own, *counted) = (first, Counted::Elsewhere);
+            }
+        }
         let mut numbers = Vec::new();
         let roots = window.roots.iter().map(|root| {
-            let (columns, of_root) = join(root, &joined);
+            let (columns, of_root) = join(root, (&firsts, &counted), compare);
             let in_turn = root.in_turn.and_then(|number| of_root.get(number).copied());
             numbers.push(of_root);
-            Root { columns, in_turn, ..root.clone() }
+            let Root { weight, submitter, priority, band, pinned, has_more, .. } = *root;
+            Root { weight, submitter, priority, band, pinned, has_more, columns, in_turn }
         });
         let roots = roots.collect();
-        Classes { window: Window { roots, free, seats: window.seats.clone(), fair: window.fair }, numbers }
+        Classes { window: Window { roots, free, seats: window.seats.clone(), fair: window.fair }, firsts, numbers }
     }
 
     /// Choices of the smaller window as choices of the window that it was made of: for each root in turn the first column that is left.
@@ -64,55 +92,215 @@ impl Classes {
     }
 }
 
-/// For each resource of which all columns take the same amount: the first resource that is equal to it, and the amount.
-fn representatives(window: &Window) -> Vec<(usize, usize, u64)> {
-    let mut places: Vec<Vec<Place<'_>>> = vec![Vec::new(); window.free.len()];
-    let columns = || {
-        window
-            .roots
-            .iter()
-            .enumerate()
-            .flat_map(|(number, root)| root.columns.iter().map(move |column| (number, column)))
-    };
-    for (number, column) in columns() {
-        for (resource, amount) in column.units() {
-            let is_it = |take: &&Take| matches!(take, Take::Units { resource: of, .. } if *of == resource);
-            let rest = column.takes.iter().filter(|take| !is_it(take)).collect();
-            if let Some(places) = places.get_mut(resource) {
-                places.push((number, column.score, amount, rest));
+/// What of columns must be equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compare {
+    Scores,
+    Takes,
+}
+
+impl Compare {
+    fn score(self, column: &Column) -> Score {
+        if self == Compare::Scores { column.score } else { Score::default() }
+    }
+}
+
+/// How what is taken of a resource is counted in the smaller window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counted {
+    Units,
+    /// Each column takes one place.
+    Places,
+    /// It is only taken with another one.
+    Elsewhere,
+}
+
+/// A resource of which all columns take the same amount, the first one that is equal to it, and for how many columns it has room.
+struct Joined {
+    resource: usize,
+    first: usize,
+    slots: u64,
+}
+
+/// A column of a root that takes some of a resource.
+#[derive(Clone, Copy)]
+struct Place<'w> {
+    root: usize,
+    /// The number of the column, counted over all roots.
+    number: usize,
+    column: &'w Column,
+}
+
+/// By resource: the columns that take some of it.
+struct Places<'w> {
+    of: Vec<Vec<Place<'w>>>,
+    /// The amount, if it is the same in all, and no seat takes some.
+    amounts: Vec<Option<u64>>,
+}
+
+impl<'w> Places<'w> {
+    fn of(window: &'w Window) -> Places<'w> {
+        let mut places = Places { of: vec![Vec::new(); window.free.len()], amounts: vec![None; window.free.len()] };
+        let columns =
+            window.roots.iter().enumerate().flat_map(|(root, of)| of.columns.iter().map(move |own| (root, own)));
+        for (number, (root, column)) in columns.enumerate() {
+            for (resource, amount) in column.units() {
+                let (Some(of), Some(known)) = (places.of.get_mut(resource), places.amounts.get_mut(resource)) else {
+                    continue;
+                };
+                *known = if of.is_empty() {
+                    Some(amount).filter(|amount| *amount > 0)
+                } else {
+                    known.filter(|known| *known == amount)
+                };
+                of.push(Place { root, number, column });
             }
         }
-    }
-    let in_seats =
-        |resource: usize| window.seats.iter().flat_map(|seat| &seat.takes).any(|(taken, _)| *taken == resource);
-    let mut first: BTreeMap<Vec<Place<'_>>, usize> = BTreeMap::new();
-    let mut found = Vec::new();
-    for (resource, mut places) in places.into_iter().enumerate() {
-        let Some(amount) = places.first().map(|place| place.2) else { continue };
-        if amount == 0 || places.iter().any(|place| place.2 != amount) || in_seats(resource) {
-            continue;
+        for (taken, _) in window.seats.iter().flat_map(|seat| &seat.takes) {
+            places.amounts.get_mut(*taken).into_iter().for_each(|amount| *amount = None);
         }
-        places.sort_unstable();
-        found.push((resource, *first.entry(places).or_insert(resource), amount));
+        places
     }
-    found
+
+    fn amount(&self, resource: usize) -> Option<u64> {
+        self.amounts.get(resource).copied().flatten()
+    }
+
+    /// For how many columns there is room.
+    fn slots(&self, window: &Window, resource: usize) -> u64 {
+        let free = window.free.get(resource).copied().unwrap_or(0);
+        self.amount(resource).map_or(0, |amount| free / amount)
+    }
+
+    /// By resource: the first one that is in the same columns, each time with the same amount.
+    fn taken_together(&self, window: &Window) -> Vec<usize> {
+        let mut together: Vec<usize> = (0..window.free.len()).collect();
+        let mut first: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+        // only columns that take more than one resource of the same first column are compared
+        let mut of_first: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (resource, places) in self.of.iter().enumerate().filter(|(resource, _)| self.amount(*resource).is_some()) {
+            places.first().into_iter().for_each(|place| of_first.entry(place.number).or_default().push(resource));
+        }
+        for resource in of_first.into_values().filter(|resources| resources.len() > 1).flatten() {
+            let numbers = self.of.get(resource).into_iter().flatten().map(|place| place.number).collect();
+            let first = *first.entry(numbers).or_insert(resource);
+            together.get_mut(resource).into_iter().for_each(|own| *own = first);
+        }
+        together
+    }
+
+    /// The resources that can be counted in places, each with the first one that is equal to it.
+    fn representatives(&self, window: &Window, together: &[usize], compare: Compare) -> Vec<Joined> {
+        // in all: as many places as there are of the scarcest of those that are taken together
+        let mut slots: BTreeMap<usize, u64> = BTreeMap::new();
+        for (resource, first) in together.iter().enumerate().filter(|(resource, _)| self.amount(*resource).is_some()) {
+            let own = self.slots(window, resource);
+            slots.entry(*first).and_modify(|slots| *slots = own.min(*slots)).or_insert(own);
+        }
+        let mut alike: BTreeMap<(usize, u64, u64), Vec<usize>> = BTreeMap::new();
+        for resource in slots.keys() {
+            let Some(places) = self.of.get(*resource) else { continue };
+            let amount = self.amount(*resource).unwrap_or(0);
+            // what comes to the same for equal resources, whatever the order of the columns
+            let hash = |place: &Place<'_>| {
+                let rest = self.rest_of(place.column, *resource, together).map(|take| hash_of(&take));
+                let score = compare.score(place.column);
+                mixed(&[place.root as u64, fold(score), rest.fold(0, u64::wrapping_add)])
+            };
+            let hash = places.iter().map(hash).fold(0, u64::wrapping_add);
+            alike.entry((places.len(), amount, hash)).or_default().push(*resource);
+        }
+        let mut found = Vec::new();
+        for resources in alike.into_values() {
+            let mut firsts: Vec<(usize, Vec<Place<'_>>)> = Vec::new();
+            for resource in &resources {
+                let slots = slots.get(resource).copied().unwrap_or(0);
+                let first = if resources.len() == 1 {
+                    *resource
+                } else {
+                    self.first_equal(*resource, &mut firsts, together, compare)
+                };
+                found.push(Joined { resource: *resource, first, slots });
+            }
+        }
+        found.sort_unstable_by_key(|joined| joined.resource);
+        found
+    }
+
+    /// The first of these resources that is equal to one, or itself, which is then one of them.
+    fn first_equal(
+        &self,
+        resource: usize,
+        firsts: &mut Vec<(usize, Vec<Place<'w>>)>,
+        together: &[usize],
+        compare: Compare,
+    ) -> usize {
+        let order = |(one, own): (&Place<'_>, usize), (other, its): (&Place<'_>, usize)| {
+            let key = |place: &Place<'_>| (place.root, compare.score(place.column));
+            let rest = || self.rest_of(one.column, own, together).cmp(self.rest_of(other.column, its, together));
+            key(one).cmp(&key(other)).then_with(rest)
+        };
+        let mut places = self.of.get(resource).cloned().unwrap_or_default();
+        places.sort_unstable_by(|one, other| order((one, resource), (other, resource)));
+        let equal = firsts.iter().find(|(first, known)| {
+            known.len() == places.len()
+                && known
+                    .iter()
+                    .zip(&places)
+                    .all(|(one, other)| order((one, *first), (other, resource)) == Ordering::Equal)
+        });
+        if let Some((first, _)) = equal {
+            return *first;
+        }
+        firsts.push((resource, places));
+        resource
+    }
+
+    /// What a column takes beside a resource, of those that are taken together only the first.
+    fn rest_of(&self, column: &'w Column, resource: usize, together: &[usize]) -> impl Iterator<Item = Take> {
+        column.takes.iter().copied().filter(move |take| match take {
+            Take::Units { resource: of, .. } => *of != resource && together.get(*of) == Some(of),
+            Take::Seat(_) => true,
+        })
+    }
+}
+
+/// Numbers as one that looks random.
+fn mixed(numbers: &[u64]) -> u64 {
+    numbers.iter().fold(0, |hash, number| Random::new(hash ^ number).draw())
+}
+
+fn hash_of(take: &Take) -> u64 {
+    match *take {
+        Take::Units { resource, amount } => mixed(&[1, resource as u64, amount]),
+        Take::Seat(seat) => mixed(&[2, seat as u64]),
+    }
+}
+
+fn fold(score: Score) -> u64 {
+    let halves = score.iter().flat_map(|level| [*level as u64, (*level >> 64) as u64]);
+    halves.fold(0, |hash, half| mixed(&[hash, half]))
 }
 
 /// The columns of a root when equal resources are one, each once, and the number of each former column among them.
-fn join(root: &Root, joined: &BTreeMap<usize, usize>) -> (Vec<Column>, Vec<usize>) {
+fn join(root: &Root, (firsts, counted): (&[usize], &[Counted]), compare: Compare) -> (Vec<Column>, Vec<usize>) {
     let mut known: BTreeMap<Column, usize> = BTreeMap::new();
     let mut columns = Vec::new();
     let number = |column: &Column| {
         let take = |take: &Take| match *take {
-            Take::Units { resource, amount } => match joined.get(&resource) {
-                Some(first) => Take::Units { resource: *first, amount: 1 },
-                None => Take::Units { resource, amount },
-            },
-            seat => seat,
+            Take::Units { resource, amount } => {
+                let first = firsts.get(resource).copied().unwrap_or(resource);
+                match counted.get(resource) {
+                    Some(Counted::Places) => Some(Take::Units { resource: first, amount: 1 }),
+                    Some(Counted::Elsewhere) => None,
+                    _ => Some(Take::Units { resource, amount }),
+                }
+            }
+            seat => Some(seat),
         };
-        let mut takes: Vec<Take> = column.takes.iter().map(take).collect();
+        let mut takes: Vec<Take> = column.takes.iter().filter_map(take).collect();
         takes.sort_unstable();
-        let column = Column { takes, score: column.score };
+        let column = Column { takes, score: compare.score(column) };
         *known.entry(column).or_insert_with_key(|column| {
             columns.push(column.clone());
             columns.len() - 1

@@ -21,9 +21,12 @@ impl Exponential {
 
     /// e^(-x / scale) as a number with 30 fractional bits, within 0.3 %. Both have the same unit; 0 for a scale of 0.
     pub(crate) fn falling(&self, x: u64, scale: u64) -> u64 {
-        // x / (scale ln 2), with 8 fractional bits
-        let over = (u128::from(scale) * LN_2.unsigned_abs()) >> 8;
-        let Some(power) = (u128::from(x) << BITS).checked_div(over) else { return 0 };
+        // x / (scale ln 2), with 8 fractional bits; 2^-30 and less is nothing
+        if x / 32 >= scale || x >> 34 != 0 {
+            return 0;
+        }
+        let over = u64::try_from((u128::from(scale) * LN_2.unsigned_abs()) >> 8).unwrap_or(u64::MAX);
+        let Some(power) = (x << BITS).checked_div(over) else { return 0 };
         let whole = u32::try_from(power >> 8).unwrap_or(u32::MAX);
         let part = usize::try_from(power & 0xff).unwrap_or(0);
         self.0.get(part).and_then(|part| part.checked_shr(whole)).unwrap_or(0)

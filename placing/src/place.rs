@@ -13,7 +13,7 @@ use crate::state::{Problem, State};
 use crate::walk::Walk;
 
 /// Rounds of prices before the first order by price, and after each, up to a number.
-const ROUNDS: (u64, u64, u64) = (60, 20, 1000);
+const ROUNDS: (u64, u64, u64) = (100, 50, 1000);
 /// The costs of an order by price vary by up to this much when the order is made again.
 const NOISE: u64 = ONE / 8;
 
@@ -31,12 +31,16 @@ pub struct Effort {
 pub struct Placed {
     /// What each root gets.
     pub choices: Vec<Choice>,
+    /// By resource: the first one that is equal to it. Equal resources can be exchanged in all choices.
+    pub equal: Vec<usize>,
     /// The sum of the weights of the roots that are placed.
     pub weight: u128,
     /// The same sum in turn.
     pub in_turn: u128,
     /// No placement that gives every submitter what is due has a larger sum.
     pub bound: u128,
+    /// No placement has more roots.
+    pub roots_bound: u128,
     /// The weights are the largest that are possible, band by band.
     pub proven: bool,
     /// The steps that were used.
@@ -49,52 +53,104 @@ pub fn place(window: &Window, effort: Effort) -> Placed {
     let in_turn: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
     if State::of(&Problem::of(window), &in_turn).is_none() {
         let (weight, bound) = (weight(window, &in_turn), Prices::zero(window).bound(window));
-        return Placed { choices: in_turn, weight, in_turn: weight, bound, proven: false, steps: 0 };
+        let (equal, roots_bound) = ((0..window.free.len()).collect(), can_have(window));
+        return Placed {
+            choices: in_turn,
+            equal,
+            weight,
+            in_turn: weight,
+            bound,
+            roots_bound,
+            proven: false,
+            steps: 0,
+        };
     }
     let classes = Classes::of(window);
+    let counts = Classes::without_scores(&classes.window);
     let mut steps = Steps::new(effort.steps);
-    let mut prices = Prices::zero(&classes.window);
-    let (choices, proven) = improve(&classes.window, &mut prices, &mut steps, effort.seed);
+    let mut search = Search { prices: Prices::zero(&counts.window), seed: effort.seed, proven: false };
+    let roots_bound = if are_equal(window) { None } else { Some(roots_bound(&counts.window, &mut steps)) };
+    let choices = search.improve(&classes.window, &counts, &mut steps);
     let reached = weight(window, &choices);
+    let bound = if search.proven { reached } else { search.prices.bound(&counts.window) };
+    let weights = window.roots.first().map_or(1, |root| u128::from(root.counts()));
     Placed {
         choices: classes.expand(window, &choices),
+        equal: classes.firsts,
         weight: reached,
         in_turn: weight(window, &in_turn),
-        bound: if proven { reached } else { prices.bound(&classes.window) },
-        proven,
+        bound,
+        roots_bound: roots_bound.unwrap_or(bound / weights),
+        proven: search.proven,
         steps: steps.used(),
     }
 }
 
-/// The best placement that is found, and whether its weights are proven to be the largest.
-fn improve(window: &Window, prices: &mut Prices, steps: &mut Steps, seed: u64) -> (Vec<Choice>, bool) {
-    let problem = &Problem::of(window);
-    let in_turn: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
-    let Some(mut state) = State::of(problem, &in_turn) else { return (in_turn, false) };
-    let mut best = Best { worth: state.worth().clone(), choices: in_turn };
-    // 1. Walk from the result in turn.
-    let mut walk = Walk::new(problem, seed);
-    walk.run(&mut state, &mut best, steps);
-    // 2. Prices.
-    let (first, more, rounds_max) = ROUNDS;
-    let mut rounds = Rounds::of(window);
-    prices.improve(&mut rounds, first, steps);
-    // 3. Walk from an order by price, each time from another one, and improve the scores.
-    let (mut exchange, mut noise, mut proven) = (Exchange::of(problem), 1, false);
-    while !proven {
-        let Some(mut state) = walk.by_price(prices, noise, steps) else { break };
-        best.offer(&state);
-        walk.run(&mut state, &mut best, steps);
-        exchange.run(&mut best, steps);
-        // 4. A small window exactly, once there is a good placement to begin with.
-        proven = noise == 1 && solve(problem, &mut best, steps);
-        proven |= problem.objective.bands() == 1 && weight(window, &best.choices) >= prices.bound(window);
-        noise = NOISE;
-        // 5. Other prices.
-        if !proven && rounds.done() < rounds_max {
-            prices.improve(&mut rounds, more, steps);
+/// Whether all roots count the same.
+fn are_equal(window: &Window) -> bool {
+    window.roots.windows(2).all(|pair| matches!(pair, [one, other] if one.counts() == other.counts()))
+}
+
+/// How many roots may have a gang, each by itself.
+fn can_have(window: &Window) -> u128 {
+    window.roots.iter().filter(|root| root.can_have()).fold(0, |count, _| count + 1)
+}
+
+/// How many roots can have a gang at most, whatever they count.
+fn roots_bound(window: &Window, steps: &mut Steps) -> u128 {
+    let mut equal = window.clone();
+    equal.roots.iter_mut().for_each(|root| root.weight = 1);
+    let mut prices = Prices::zero(&equal);
+    prices.improve(&mut Rounds::of(&equal), ROUNDS.0, steps);
+    prices.bound(&equal)
+}
+
+/// The search for the best placement of a window.
+struct Search {
+    prices: Prices,
+    seed: u64,
+    /// No placement has larger weights, band by band.
+    proven: bool,
+}
+
+impl Search {
+    /// The best placement that is found. Which roots are placed is looked for in a window without scores, in which more resources are
+    /// equal; then the scores are raised.
+    fn improve(&mut self, scored: &Window, counts: &Classes, steps: &mut Steps) -> Vec<Choice> {
+        let in_turn: Vec<Choice> = scored.roots.iter().map(|root| root.in_turn).collect();
+        let (problem, window) = (&Problem::of(scored), &counts.window);
+        let Some(state) = State::of(problem, &in_turn) else { return in_turn };
+        let mut best = Best { worth: state.worth().clone(), choices: in_turn };
+        let counting = &Problem::of(window);
+        let choices: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
+        let Some(mut state) = State::of(counting, &choices) else { return best.choices };
+        let mut most = Best { worth: state.worth().clone(), choices };
+        // 1. Walk from the result in turn.
+        let mut walk = Walk::new(counting, self.seed);
+        walk.run(&mut state, &mut most, steps);
+        // 2. Prices.
+        let (first, more, rounds_max) = ROUNDS;
+        let mut rounds = Rounds::of(window);
+        self.prices.improve(&mut rounds, first, steps);
+        // 3. Walk from an order by price, each time from another one, and improve the scores.
+        let (mut exchange, mut noise) = (Exchange::of(problem), 1);
+        while !self.proven {
+            let Some(mut state) = walk.by_price(&self.prices, noise, steps) else { break };
+            most.offer(&state);
+            walk.run(&mut state, &mut most, steps);
+            best.take_over(problem, counts, &most);
+            exchange.run(&mut best, steps);
+            // 4. A small window exactly, once there is a good placement to begin with.
+            self.proven = noise == 1 && solve(problem, &mut best, steps);
+            self.proven |= problem.objective.bands() == 1 && weight(scored, &best.choices) >= self.prices.bound(window);
+            noise = NOISE;
+            // 5. Other prices.
+            if !self.proven && rounds.done() < rounds_max {
+                self.prices.improve(&mut rounds, more, steps);
+            }
         }
+        best.take_over(problem, counts, &most);
+        while !steps.is_spent() && exchange.run(&mut best, steps) {}
+        settle(problem, &best.choices)
     }
-    while !steps.is_spent() && exchange.run(&mut best, steps) {}
-    (settle(problem, &best.choices), proven)
 }

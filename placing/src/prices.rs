@@ -6,6 +6,8 @@
 //! of the resources of which too much is taken (multiplicative weights; S. Plotkin, D. Shmoys, É. Tardos, *Fast approximation
 //! algorithms for fractional packing and covering problems*, 1995).
 
+use std::collections::BTreeMap;
+
 use crate::best::Steps;
 use crate::fixed::{Exponential, ONE, log_ratio};
 use crate::model::{Column, Root, Window};
@@ -14,6 +16,8 @@ use crate::model::{Column, Root, Window};
 const HOT: u64 = ONE / 7;
 /// It is halved after so many rounds, is a third after twice as many, and so on.
 const HALF_LIFE: u64 = 10;
+/// So many columns are priced in the time in which a walk looks at one.
+const COLUMNS_AT_ONCE: usize = 4;
 
 /// The prices with the smallest bound that was found.
 #[derive(Clone, Debug)]
@@ -35,7 +39,7 @@ impl Prices {
     /// Lowers the bound by so many more rounds of prices.
     pub(crate) fn improve(&mut self, rounds: &mut Rounds<'_>, count: u64, steps: &mut Steps) {
         for _ in 0..count {
-            if !steps.spend(rounds.window.columns()) {
+            if !steps.spend(rounds.columns() / COLUMNS_AT_ONCE) {
                 return;
             }
             let bound = rounds.round();
@@ -103,7 +107,7 @@ fn bound(window: &Window, values: &[u64], per_unit: &[u64]) -> u128 {
 /// The prices of one round after the other.
 pub(crate) struct Rounds<'w> {
     window: &'w Window,
-    values: Vec<u64>,
+    kinds: Kinds,
     /// How many rounds there were.
     done: u64,
     exponential: Exponential,
@@ -115,8 +119,51 @@ pub(crate) struct Rounds<'w> {
     before: Vec<u64>,
     /// How much of each resource is taken, with 30 fractional bits.
     load: Vec<u128>,
-    /// What each column of a root costs.
+    /// What each column of a kind costs.
     costs: Vec<u64>,
+}
+
+/// The roots of a window by what they may have and what they count, in lists that are read from the first to the last in each round.
+#[derive(Debug, Default)]
+struct Kinds {
+    list: Vec<Kind>,
+    /// By column: how many of the units it takes.
+    takes: Vec<u32>,
+    /// The resources and the amounts of all columns.
+    units: Vec<(u32, u64)>,
+}
+
+/// Roots with the same columns that count the same.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    /// How many roots.
+    roots: u64,
+    /// In parts of [`ONE`].
+    value: u64,
+    columns: usize,
+    has_more: bool,
+}
+
+impl Kinds {
+    fn of(window: &Window) -> Kinds {
+        let mut kinds = Kinds::default();
+        let mut numbers: BTreeMap<(u64, bool, &[Column]), usize> = BTreeMap::new();
+        for (root, value) in window.roots.iter().zip(values(window)) {
+            let next = kinds.list.len();
+            let number = *numbers.entry((value, root.has_more, &root.columns)).or_insert(next);
+            if number == next {
+                kinds.list.push(Kind { roots: 0, value, columns: root.columns.len(), has_more: root.has_more });
+                for column in &root.columns {
+                    let before = kinds.units.len();
+                    let unit = |(resource, amount): (usize, u64)| (u32::try_from(resource).unwrap_or(u32::MAX), amount);
+                    kinds.units.extend(column.units().map(unit));
+                    kinds.takes.push(u32::try_from(kinds.units.len() - before).unwrap_or(u32::MAX));
+                }
+            }
+            kinds.list.get_mut(number).into_iter().for_each(|kind| kind.roots += 1);
+        }
+        kinds
+    }
 }
 
 impl Rounds<'_> {
@@ -125,7 +172,7 @@ impl Rounds<'_> {
         let zeros = vec![0; window.free.len()];
         Rounds {
             window,
-            values: values(window),
+            kinds: Kinds::of(window),
             done: 0,
             exponential: Exponential::new(),
             typical: window.typical(),
@@ -141,6 +188,11 @@ impl Rounds<'_> {
         self.done
     }
 
+    /// How many columns a round looks at.
+    fn columns(&self) -> usize {
+        self.kinds.takes.len()
+    }
+
     /// One more round. The bound that the prices gave before it.
     fn round(&mut self) -> u128 {
         let temperature = HOT * HALF_LIFE / (HALF_LIFE + self.done);
@@ -150,10 +202,17 @@ impl Rounds<'_> {
         }
         self.load.fill(0);
         let mut bound = worth_of_all(self.window, &self.before);
-        for (number, root) in self.window.roots.iter().enumerate() {
-            let value = self.values.get(number).copied().unwrap_or(0);
-            let profit = self.divide(&root.columns, value, temperature);
-            bound = bound.saturating_add(u128::from(if root.has_more { value } else { profit }));
+        let Rounds { kinds, exponential, before, load, costs, .. } = self;
+        let (mut takes, mut units) = (kinds.takes.as_slice(), kinds.units.as_slice());
+        for kind in &kinds.list {
+            let (of_kind, others) = takes.split_at_checked(kind.columns).unwrap_or_default();
+            takes = others;
+            let count = of_kind.iter().map(|count| place(*count)).sum();
+            let (own, others) = units.split_at_checked(count).unwrap_or_default();
+            units = others;
+            let profit = divide(kind, (of_kind, own), (before, temperature), exponential, costs, load);
+            let profit = if kind.has_more { kind.value } else { profit };
+            bound = bound.saturating_add(u128::from(profit) * u128::from(kind.roots));
         }
         let loads = self.load.iter().zip(&self.window.free).zip(&self.typical);
         for (price, ((load, free), typical)) in self.price.iter_mut().zip(loads) {
@@ -165,27 +224,52 @@ impl Rounds<'_> {
         }
         bound
     }
+}
 
-    /// Divides a root among its columns and "none". The most by which its value exceeds the cost of a column.
-    fn divide(&mut self, columns: &[Column], value: u64, temperature: u64) -> u64 {
-        let Rounds { exponential, before, load, costs, .. } = self;
-        costs.clear();
-        costs.extend(columns.iter().map(|column| cost(before, column)));
-        // "none" has no cost and no value
-        let least = costs.iter().copied().min().unwrap_or(value).min(value);
-        let share = |cost: u64| exponential.falling(cost - least, temperature);
-        let sum = costs.iter().map(|cost| share(*cost)).fold(share(value), u64::saturating_add);
-        for (column, cost) in columns.iter().zip(costs.iter()) {
-            let part = u128::from(share(*cost)) * u128::from(ONE) / u128::from(sum.max(1));
-            if part >> 12 == 0 {
-                continue;
-            }
-            for (resource, amount) in column.units() {
-                if let Some(load) = load.get_mut(resource) {
-                    *load = load.saturating_add(part.saturating_mul(u128::from(amount)));
-                }
+/// Divides the roots of a kind among their columns and "none". The most by which their value exceeds the cost of a column.
+fn divide(
+    kind: &Kind,
+    (takes, units): (&[u32], &[(u32, u64)]),
+    (per_unit, temperature): (&[u64], u64),
+    exponential: &Exponential,
+    costs: &mut Vec<u64>,
+    load: &mut [u128],
+) -> u64 {
+    costs.clear();
+    let price =
+        |(resource, amount): &(u32, u64)| per_unit.get(place(*resource)).copied().unwrap_or(0).saturating_mul(*amount);
+    let mut rest = units;
+    costs.extend(takes.iter().map(|count| {
+        let (own, others) = rest.split_at_checked(place(*count)).unwrap_or_default();
+        rest = others;
+        own.iter().map(price).fold(0, u64::saturating_add)
+    }));
+    // "none" has no cost and no value
+    let least = costs.iter().copied().min().unwrap_or(kind.value).min(kind.value);
+    let mut sum = exponential.falling(kind.value - least, temperature);
+    for cost in costs.iter_mut() {
+        *cost = exponential.falling(*cost - least, temperature);
+        sum = sum.saturating_add(*cost);
+    }
+    let mut rest = units;
+    for (count, share) in takes.iter().zip(costs.iter()) {
+        let (own, others) = rest.split_at_checked(place(*count)).unwrap_or_default();
+        rest = others;
+        // at most ONE each
+        let part = share.saturating_mul(ONE) / sum.max(1);
+        if part >> 12 == 0 {
+            continue;
+        }
+        let part = u128::from(part) * u128::from(kind.roots);
+        for (resource, amount) in own {
+            if let Some(load) = load.get_mut(place(*resource)) {
+                *load = load.saturating_add(part.saturating_mul(u128::from(*amount)));
             }
         }
-        value - least
     }
+    kind.value - least
+}
+
+fn place(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }

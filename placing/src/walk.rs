@@ -87,7 +87,12 @@ impl<'p> Walk<'p> {
                 return;
             }
             (self.swaps, fruitless) = (self.swaps + 1, fruitless + 1);
-            let Some(Swap { column, displaced }) = self.swap(state, root, columns) else { continue };
+            let mut tried = 0;
+            let swap = self.swap(state, root, columns, &mut tried);
+            if !steps.spend(tried) {
+                return;
+            }
+            let Some(Swap { column, displaced }) = swap else { continue };
             match (displaced, waiting.get_mut(at)) {
                 (Some(other), Some(place)) => {
                     state.remove(other);
@@ -119,8 +124,9 @@ impl<'p> Walk<'p> {
         (start..waiting.len()).chain(0..start).find(wanted).unwrap_or(start)
     }
 
-    /// A column that fits, the best one; else one that fits if one other root loses its gang: which lost it least often.
-    fn swap(&mut self, state: &State<'_>, root: usize, columns: &[Column]) -> Option<Swap> {
+    /// A column that fits, the best one; else one that fits if one other root loses its gang: which lost it least often. Counts how many
+    /// of these were `tried`.
+    fn swap(&mut self, state: &State<'_>, root: usize, columns: &[Column], tried: &mut usize) -> Option<Swap> {
         let mut free: Option<(Score, Swap)> = None;
         let mut least: Option<((bool, u64), Swap)> = None;
         let mut equal = 0;
@@ -134,6 +140,7 @@ impl<'p> Walk<'p> {
             if free.is_some() {
                 continue;
             }
+            *tried += state.holders(lacking).len();
             for other in state.holders(lacking) {
                 let Some(key) = self.key(state, root, *other) else { continue };
                 let order = least.as_ref().map_or(Ordering::Less, |(least, _)| key.cmp(least));

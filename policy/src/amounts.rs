@@ -1,7 +1,7 @@
 //! Amounts of what quotas count.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// An amount of a counter: micros (millionths of a charge) of `charge`, whole units of every other one. Sums and products of 2^20 accounts with
 /// amounts below 2^64 are exact.
@@ -25,10 +25,14 @@ pub const LEAST_CHARGE: Amount = 1000;
 /// What a gang takes of every counter: amounts as given, one gang, and its charge, 1000 micros at least.
 #[must_use]
 pub fn taken_by_gang(charge: Amount, mut others: Amounts) -> Amounts {
-    others.insert(CHARGE.into(), charge.max(LEAST_CHARGE));
-    others.insert(GANGS.into(), 1);
+    others.insert(Counter::clone(&CHARGE_COUNTER), charge.max(LEAST_CHARGE));
+    others.insert(Counter::clone(&GANGS_COUNTER), 1);
     others
 }
+
+/// The two counters that every gang takes of.
+static CHARGE_COUNTER: LazyLock<Counter> = LazyLock::new(|| CHARGE.into());
+static GANGS_COUNTER: LazyLock<Counter> = LazyLock::new(|| GANGS.into());
 
 /// The key by which accounts are ordered: what was used and is held, in micros, divided by the weight, as one integer. Weights are at most
 /// 10^6, so two different quotients differ by at least 10^-12, which is more than 2^-41 twice: the key is exact.

@@ -27,6 +27,12 @@ pub struct MemberCharge {
 }
 
 impl Claim {
+    /// The same claim, in which times that are ahead count as now: another leader's clock was wrong.
+    #[must_use]
+    pub fn by(self, now: i64) -> Claim {
+        Claim { from: self.from.min(now), to: self.to.map(|to| to.min(now)), ..self }
+    }
+
     /// Whether it is held at a time: from its start until before its end.
     pub(crate) fn is_held(&self, time: i64) -> bool {
         self.from <= time && self.to.is_none_or(|to| time < to)

@@ -86,6 +86,8 @@
 mod account;
 mod amounts;
 mod charge;
+mod eviction_budget;
+mod evictions;
 mod fixed_point;
 mod order;
 mod preemption;
@@ -99,6 +101,8 @@ mod usage;
 pub use account::{Account, Quota};
 pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, taken_by_gang};
 pub use charge::{Claim, MemberCharge, charge};
+pub use eviction_budget::EvictionBudget;
+pub use evictions::Evictions;
 pub use order::{Order, Pass, Turn, Waiting};
 pub use preemption::{
     Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,

@@ -1,8 +1,10 @@
 //! The order in which the jobs of a negotiation cycle are served.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::cmp::{Ordering, Reverse};
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 
-use crate::amounts::{Amounts, CHARGE, normalized};
+use crate::amounts::{Amount, Amounts};
 use crate::quota::Quotas;
 use crate::tree::Node;
 
@@ -63,71 +65,94 @@ pub struct Turn {
 #[derive(Clone, Debug)]
 pub struct Order<'t> {
     quotas: Quotas<'t>,
-    /// Jobs that were not served yet, by own roots.
-    queues: BTreeMap<Node, VecDeque<usize>>,
-    /// Own roots that have ended the pass of guarantees.
-    through: BTreeSet<Node>,
+    /// By own roots: the jobs that were not served yet.
+    queues: Vec<VecDeque<usize>>,
+    /// By own roots: they have ended the pass of guarantees.
+    through: Vec<bool>,
     pass: Pass,
-    /// By node: its children below which a job waits for this pass.
-    ready: Vec<BTreeSet<Place>>,
-    /// By node: where it is in the set of its parent.
-    places: Vec<Option<Place>>,
+    /// By node: its children below which a job waits for this pass, the first at the top. Within a cycle a child only moves backwards, and
+    /// only the first one does: its place is replaced where it is.
+    ready: Vec<BinaryHeap<Reverse<Place>>>,
 }
 
 /// A node among its siblings: the smaller the sooner. Nodes are in the order of their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 struct Place {
-    normalized_usage: i128,
+    /// The charge that was used and is held, in micros.
+    micros: Amount,
+    weight: Amount,
     node: Node,
 }
 
 impl Ord for Place {
-    fn cmp(&self, other: &Place) -> std::cmp::Ordering {
+    fn cmp(&self, other: &Place) -> Ordering {
         #[cfg(test)]
         tests::count_comparison();
-        (self.normalized_usage, self.node).cmp(&(other.normalized_usage, other.node))
+        // Amounts are below 2^84, and weights below 2^20: the products are exact.
+        let (own, others) = (self.micros.saturating_mul(other.weight), other.micros.saturating_mul(self.weight));
+        own.cmp(&others).then(self.node.cmp(&other.node))
     }
 }
 
 impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Place) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Place {}
 
 impl<'t> Order<'t> {
     /// The order of jobs, given what is held before the cycle.
     #[must_use]
     pub fn new(quotas: Quotas<'t>, jobs: &[Waiting]) -> Order<'t> {
         let tree = quotas.tree();
-        let mut queues: BTreeMap<Node, Vec<usize>> = BTreeMap::new();
-        for (index, job) in jobs.iter().enumerate() {
-            if let Some(own_roots) = tree.own_roots(&job.account) {
-                queues.entry(own_roots).or_default().push(index);
-            }
-        }
-        let rank =
-            |index: &usize| jobs.get(*index).map(|job| (std::cmp::Reverse(job.priority), job.since, job.key.as_str()));
-        let in_order = |mut queue: Vec<usize>| {
-            queue.sort_by_key(rank);
-            VecDeque::from(queue)
-        };
+        let of_tree =
+            jobs.iter().enumerate().filter_map(|(index, job)| Some((tree.own_roots(&job.account)?, index, job)));
+        let mut waiting: Vec<(Node, usize, &Waiting)> = of_tree.collect();
+        waiting.sort_by_key(|(own_roots, _, job)| (*own_roots, Reverse(job.priority), job.since, job.key.as_str()));
+        Order::of(quotas, waiting.into_iter().map(|(own_roots, index, _)| (own_roots, index)))
+    }
+
+    /// The order of jobs by their numbers, each with the own roots of its account; those of one account are in order already.
+    #[must_use]
+    pub fn of(quotas: Quotas<'t>, jobs: impl IntoIterator<Item = (Node, usize)>) -> Order<'t> {
+        let count = quotas.tree().len();
         let mut order = Order {
-            queues: queues.into_iter().map(|(own_roots, queue)| (own_roots, in_order(queue))).collect(),
-            through: BTreeSet::new(),
+            queues: vec![VecDeque::new(); count],
+            through: vec![false; count],
             pass: Pass::Guarantee,
-            ready: vec![BTreeSet::new(); tree.len()],
-            places: vec![None; tree.len()],
+            ready: vec![BinaryHeap::new(); count],
             quotas,
         };
-        order.begin(Pass::Guarantee);
+        order.restart(jobs);
         order
+    }
+
+    /// Begins again with other jobs, and with what gangs have taken so far.
+    pub fn restart(&mut self, jobs: impl IntoIterator<Item = (Node, usize)>) {
+        self.queues.iter_mut().for_each(VecDeque::clear);
+        for (own_roots, job) in jobs {
+            self.queues.get_mut(own_roots.place()).into_iter().for_each(|queue| queue.push_back(job));
+        }
+        self.begin(Pass::Guarantee);
     }
 
     /// The quotas, with what the gangs found so far take.
     #[must_use]
     pub fn quotas(&self) -> &Quotas<'t> {
         &self.quotas
+    }
+
+    /// The quotas, to be changed before the order begins again.
+    pub fn quotas_mut(&mut self) -> &mut Quotas<'t> {
+        &mut self.quotas
     }
 
     /// The next turn: the same one until it is reported what came of it. None after the last pass.
@@ -146,7 +171,7 @@ impl<'t> Order<'t> {
                 self.end_guarantee(own_roots);
                 continue;
             }
-            let job = self.queues.get(&own_roots).and_then(VecDeque::front).copied()?;
+            let job = self.queues.get(own_roots.place()).and_then(VecDeque::front).copied()?;
             return Some(Turn { job, own_roots, pass: self.pass });
         }
     }
@@ -170,7 +195,7 @@ impl<'t> Order<'t> {
     }
 
     fn remove(&mut self, turn: Turn) {
-        let queue = self.queues.get_mut(&turn.own_roots);
+        let queue = self.queues.get_mut(turn.own_roots.place());
         if let Some(queue) = queue.filter(|queue| queue.front() == Some(&turn.job)) {
             queue.pop_front();
         }
@@ -178,54 +203,69 @@ impl<'t> Order<'t> {
     }
 
     fn end_guarantee(&mut self, own_roots: Node) {
-        self.through.insert(own_roots);
+        self.through.get_mut(own_roots.place()).into_iter().for_each(|through| *through = true);
         self.update(own_roots);
     }
 
     /// The own roots that are first from the pool down.
     fn first(&self) -> Option<Node> {
-        let first_of = |node: &Node| self.ready.get(node.place()).and_then(BTreeSet::first).map(|place| place.node);
+        let first_of = |node: &Node| self.ready.get(node.place()).and_then(BinaryHeap::peek).map(|place| place.0.node);
         std::iter::successors(first_of(&Node::POOL), first_of).last()
     }
 
+    /// Puts all nodes below which a job waits for a pass in order.
     fn begin(&mut self, pass: Pass) {
         self.pass = pass;
-        for own_roots in self.queues.keys().copied().collect::<Vec<_>>() {
-            if pass == Pass::Guarantee && !self.quotas.has_open_guarantee(own_roots) {
-                self.through.insert(own_roots);
-            }
-            self.update(own_roots);
+        for place in 0..self.queues.len() {
+            let waits = self.queues.get(place).is_some_and(|queue| !queue.is_empty());
+            let is_through = waits && pass == Pass::Guarantee && !self.quotas.has_open_guarantee(Node::at(place));
+            self.through.get_mut(place).into_iter().for_each(|through| *through = is_through);
         }
+        let tree = self.quotas.tree();
+        let mut ready: Vec<Vec<Reverse<Place>>> = vec![Vec::new(); self.queues.len()];
+        for node in tree.top_down().rev() {
+            let is_ready = self.waits(node) || ready.get(node.place()).is_some_and(|below| !below.is_empty());
+            if let Some(siblings) =
+                tree.parent(node).filter(|_| is_ready).and_then(|parent| ready.get_mut(parent.place()))
+            {
+                siblings.push(Reverse(self.place(node)));
+            }
+        }
+        self.ready = ready.into_iter().map(BinaryHeap::from).collect();
     }
 
-    /// Puts some own roots and all nodes above them where they now belong.
+    /// Puts the own roots of a turn and all nodes above them where they now belong.
     fn update(&mut self, own_roots: Node) {
         let tree = self.quotas.tree();
         for (node, parent) in tree.path(own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
-            let place = self.is_ready(node).then(|| Place { normalized_usage: self.normalized_usage(node), node });
-            let (Some(former), Some(siblings)) =
-                (self.places.get_mut(node.place()), self.ready.get_mut(parent.place()))
-            else {
-                continue;
-            };
-            if let Some(former) = std::mem::replace(former, place) {
-                siblings.remove(&former);
+            let below = self.ready.get(node.place());
+            let is_ready = self.waits(node) || below.is_some_and(|below| !below.is_empty());
+            let place = self.place(node);
+            let Some(siblings) = self.ready.get_mut(parent.place()) else { continue };
+            if siblings.peek().is_some_and(|first| first.0.node == node) {
+                match siblings.peek_mut() {
+                    Some(mut first) if is_ready => first.0 = place,
+                    Some(first) => drop(PeekMut::pop(first)),
+                    None => {}
+                }
+            } else {
+                // It is not its turn.
+                siblings.retain(|other| other.0.node != node);
+                siblings.extend(is_ready.then_some(Reverse(place)));
             }
-            siblings.extend(place);
         }
     }
 
-    /// Whether a job waits for this pass at own roots, or below an account.
-    fn is_ready(&self, node: Node) -> bool {
-        let waits =
-            |queue: &VecDeque<usize>| !queue.is_empty() && (self.pass == Pass::Fair || !self.through.contains(&node));
-        self.queues.get(&node).is_some_and(waits) || self.ready.get(node.place()).is_some_and(|below| !below.is_empty())
+    /// Whether a job waits at own roots for this pass.
+    fn waits(&self, node: Node) -> bool {
+        let is_through = self.pass == Pass::Guarantee && self.through.get(node.place()).is_some_and(|through| *through);
+        !is_through && self.queues.get(node.place()).is_some_and(|queue| !queue.is_empty())
     }
 
-    /// (usage + held charge) / weight of a node with all below it, as an integer of the same order.
-    fn normalized_usage(&self, node: Node) -> i128 {
+    /// The place of a node among its siblings: by the charge that was used and is held in all of its subtree, over its weight.
+    fn place(&self, node: Node) -> Place {
         let tree = self.quotas.tree();
-        normalized(tree.usage(node) + self.quotas.held(node, CHARGE), tree.weight(node))
+        Place { micros: tree.usage(node) + self.quotas.held_charge(node), weight: tree.weight(node), node }
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::amounts::{Amount, Amounts, CHARGE, Counter, GANGS};
 use crate::tree::{Node, Tree};
@@ -14,7 +14,10 @@ use self::table::{Row, Table};
 #[derive(Clone, Debug)]
 pub struct Quotas<'t> {
     tree: &'t Tree,
-    tables: BTreeMap<Counter, Table>,
+    /// By counter, in their order.
+    tables: Vec<(Counter, Table)>,
+    /// The place of the table of charge.
+    charge: usize,
 }
 
 /// What does not let an account have more of a counter.
@@ -44,7 +47,9 @@ impl<'t> Quotas<'t> {
             let table = Table::new(tree, &counter, total.get(&counter).copied());
             (counter, table)
         };
-        Quotas { tree, tables: counters.into_iter().map(table).collect() }
+        let tables: Vec<(Counter, Table)> = counters.into_iter().map(table).collect();
+        let charge = tables.iter().position(|(counter, _)| **counter == *CHARGE).unwrap_or(0);
+        Quotas { tree, tables, charge }
     }
 
     /// The tree that they are of.
@@ -54,7 +59,22 @@ impl<'t> Quotas<'t> {
     }
 
     fn row(&self, node: Node, counter: &str) -> Option<&Row> {
-        self.tables.get(counter)?.rows.get(node.place())
+        self.table(counter)?.rows.get(node.place())
+    }
+
+    fn table(&self, counter: &str) -> Option<&Table> {
+        let place = self.place(counter)?;
+        self.tables.get(place).map(|(_, table)| table)
+    }
+
+    fn place(&self, counter: &str) -> Option<usize> {
+        self.tables.binary_search_by(|(known, _)| (**known).cmp(counter)).ok()
+    }
+
+    /// The charge that the subtree of a node holds.
+    pub(crate) fn held_charge(&self, node: Node) -> Amount {
+        let rows = self.tables.get(self.charge).map(|(_, table)| &table.rows);
+        rows.and_then(|rows| rows.get(node.place())).map_or(0, |row| row.held)
     }
 
     /// How much the subtree of a node holds.
@@ -78,7 +98,7 @@ impl<'t> Quotas<'t> {
     /// How much more a gang at these own roots may take of a counter; absent: no limit.
     #[must_use]
     pub fn available(&self, own_roots: Node, counter: &str) -> Option<Amount> {
-        let table = self.tables.get(counter)?;
+        let table = self.table(counter).filter(|table| table.is_bounded)?;
         let below_caps = self.tree.path(own_roots).filter_map(|node| {
             let row = table.rows.get(node.place())?;
             row.max.map(|max| max - row.held)
@@ -98,7 +118,7 @@ impl<'t> Quotas<'t> {
     }
 
     fn total(&self, counter: &str) -> Option<Amount> {
-        self.tables.get(counter)?.total
+        self.table(counter)?.total
     }
 
     /// What does not let a gang at these own roots take so much of a counter; none if nothing does.
@@ -118,7 +138,7 @@ impl<'t> Quotas<'t> {
     /// How much of a counter the pool has left, what is set aside included; absent: no limit.
     #[must_use]
     pub fn free(&self, counter: &str) -> Option<Amount> {
-        let table = self.tables.get(counter)?;
+        let table = self.table(counter)?;
         table.total.map(|total| total - self.held(Node::POOL, counter))
     }
 
@@ -161,13 +181,11 @@ impl<'t> Quotas<'t> {
     /// Whether something guaranteed is not held yet, at some account at or above these own roots.
     #[must_use]
     pub fn has_open_guarantee(&self, own_roots: Node) -> bool {
-        let is_open = |node: Node| {
-            self.tables
-                .values()
-                .filter_map(|table| table.rows.get(node.place()))
-                .any(|row| row.min > 0 && row.held < row.grant)
+        let with_min = self.tables.iter().map(|(_, table)| table).filter(|table| table.has_min);
+        let is_open = |table: &Table, node: Node| {
+            table.rows.get(node.place()).is_some_and(|row| row.min > 0 && row.held < row.grant)
         };
-        self.tree.path(own_roots).any(is_open)
+        with_min.into_iter().any(|table| self.tree.path(own_roots).any(|node| is_open(table, node)))
     }
 
     /// A gang at these own roots holds so much from now on. Takes time proportional to the depth of the tree.
@@ -185,7 +203,8 @@ impl<'t> Quotas<'t> {
     }
 
     fn change(&mut self, own_roots: Node, counter: &str, amount: Amount) {
-        if let Some(table) = self.tables.get_mut(counter) {
+        let place = self.place(counter);
+        if let Some((_, table)) = place.and_then(|place| self.tables.get_mut(place)) {
             table.change(self.tree, own_roots, amount);
         }
     }

@@ -14,6 +14,11 @@ impl Node {
     /// The root of the tree.
     pub const POOL: Node = Node(0);
 
+    /// The node at a place in a list of all nodes.
+    pub(crate) fn at(place: usize) -> Node {
+        Node(place)
+    }
+
     /// Its place in a list of all nodes.
     pub(crate) fn place(self) -> usize {
         self.0

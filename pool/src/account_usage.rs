@@ -108,6 +108,7 @@ pub fn account_usage(objects: &Objects, now: i64) -> AllUsage {
         let uid = found.uid().unwrap_or_default();
         let Some(charged) = charged_claim(found, objects, &submitting, terms) else { continue };
         let Charged { account, payer, claim } = charged;
+        let claim = claim.by(time);
         if found.decision().is_terminal() && claim.to.is_none() {
             all.ending.insert(key.clone());
         }

@@ -69,12 +69,15 @@ pub use matches::Matches;
 pub use multi_map::MultiMap;
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
-pub use nominations::{NominatedGang, free_offers, nominated, nominated_gang, nominated_gangs, nomination_of};
+pub use nominations::{
+    NominatedGang, OtherNominations, free_offers, nominated, nominated_gang, nominated_gangs, nomination_of,
+    taken_by_nomination,
+};
 pub use objects::{Objects, Preemptor};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained};
 pub use offer_ref::OfferRef;
 pub use preemption::{PreemptionInput, mode_of, preemption_input, reason_of};
-pub use readiness::{alive, matched_reason, not_ready, why_not_others};
+pub use readiness::{alive, matched_reason, not_ready, overcommitted, ready, why_not_others};
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};
 pub use requester_attributes::requester_attributes;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crds::{Job, Nomination, charge_micros};
 use kube::ResourceExt;
-use matchmaker::{Ask, Config, Disagreement, Gang, PoolAd, Snapshot, verified};
+use matchmaker::{AdId, Ask, Config, Disagreement, Gang, Member, PoolAd, Snapshot, verified};
 use policy::Amount;
 
 use crate::accounting::key_of;
@@ -23,6 +23,8 @@ pub enum NominatedGang {
     Free(Gang),
     /// Some of it is held.
     Held(Gang),
+    /// Some of it is held by gangs that end for other nominations. When they have ended, all of it is free.
+    Ending(Gang),
     /// It is no gang any more.
     Broken,
 }
@@ -68,16 +70,53 @@ pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<A
     of_others.map(assumed).collect()
 }
 
-/// The gang of a nomination in a snapshot in which it counts as taken.
-pub fn nominated_gang(snapshot: &Snapshot, nomination: &Nomination, config: &Config, now: i64) -> NominatedGang {
+/// What is done for the other nominations: what their victims still hold, and what they take, which are both counted as taken.
+#[derive(Clone, Debug, Default)]
+pub struct OtherNominations {
+    /// What victims hold that have not ended.
+    pub ending: Vec<(AdId, Ask)>,
+    /// What is nominated.
+    pub nominated: Vec<(AdId, Ask)>,
+}
+
+/// The gang of a nomination in a snapshot in which it counts as taken, as everything does that is nominated.
+///
+/// What a victim of another nomination holds and what that nomination takes may be the same slots, and must not count twice: a gang is held by
+/// others if it does not fit even without these victims, and it is free if it fits beside all that is held now.
+pub fn nominated_gang(
+    snapshot: &Snapshot,
+    nomination: &Nomination,
+    others: &OtherNominations,
+    (config, now): (&Config, i64),
+) -> NominatedGang {
     let Some(gang) = gang_over(&nomination.gang, snapshot) else { return NominatedGang::Broken };
-    let own = gang.members.iter().filter(|member| member.ask.share.is_none());
-    let without = snapshot.freed(own.map(|member| (member.ad, &member.ask)));
-    match verified(&without, &gang, config, now) {
-        Ok(verified) if !is_overfull(&without, &verified) => NominatedGang::Free(verified),
-        Ok(_) | Err(Disagreement::NoRoom(_)) => NominatedGang::Held(gang),
-        Err(_) => NominatedGang::Broken,
+    let own: Vec<&Member> = gang.members.iter().filter(|member| member.ask.share.is_none()).collect();
+    let without = |more: &[(AdId, Ask)]| {
+        let own = own.iter().map(|member| (member.ad, &member.ask));
+        snapshot.freed(own.chain(more.iter().map(|(ad, ask)| (*ad, ask))))
+    };
+    let at_last = without(&others.ending);
+    let verified = match verified(&at_last, &gang, config, now) {
+        Ok(verified) if !is_overfull(&at_last, &verified) => verified,
+        Ok(_) | Err(Disagreement::NoRoom(_)) => return NominatedGang::Held(gang),
+        Err(_) => return NominatedGang::Broken,
+    };
+    let at_once = without(&others.nominated);
+    let has_room = |member: &Member| {
+        let offer = at_once.ad(member.ad).and_then(PoolAd::offer);
+        offer.is_none_or(|offer| at_once.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
+    };
+    match verified.members.iter().all(has_room) {
+        true => NominatedGang::Free(verified),
+        false => NominatedGang::Ending(gang),
     }
+}
+
+/// What the gang of a nomination takes of offers, but for seats that can be shared; nothing if it is none any more.
+pub fn taken_by_nomination(snapshot: &Snapshot, nomination: &Nomination) -> Vec<(AdId, Ask)> {
+    let gang = gang_over(&nomination.gang, snapshot);
+    let members = gang.into_iter().flat_map(|gang| gang.members).filter(|member| member.ask.share.is_none());
+    members.map(|member| (member.ad, member.ask)).collect()
 }
 
 /// How many offers of a gang that counts as taken are free, and how many it has.
@@ -85,7 +124,7 @@ pub fn free_offers(snapshot: &Snapshot, gang: &Gang) -> (usize, usize) {
     let own = gang.members.iter().filter(|member| member.ask.share.is_none());
     let without = snapshot.freed(own.map(|member| (member.ad, &member.ask)));
     let offers = || gang.members.iter().filter(|member| member.edge.is_some());
-    let is_free = |member: &&matchmaker::Member| {
+    let is_free = |member: &&Member| {
         let offer = without.ad(member.ad).and_then(PoolAd::offer);
         offer.is_some_and(|offer| without.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
     };

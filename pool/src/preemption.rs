@@ -37,6 +37,7 @@ pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<Preemp
             reasons: rules.reasons.iter().map(|reason| mode_of(*reason)).collect(),
             min_runtime_seconds: rules.min_runtime_seconds,
             max_victims: rules.max_victims,
+            leaves_above: true,
         },
         requirements: rules.requirements.clone(),
         rank: rules.rank.clone(),

@@ -1,8 +1,8 @@
-//! Why an offer accepts no claims now, in the words of its condition Ready.
+//! Whether an offer accepts claims, and how much of it is taken: its conditions Ready, Alive and Overcommitted.
 
-use crds::NamespacesFrom;
 use crds::conditions::{Holds, reasons};
-use matchmaker::Verdict;
+use crds::{NamespacesFrom, Res};
+use matchmaker::{Usage, Verdict};
 
 use crate::agents::{AgentLiveness, lease_key};
 use crate::closure::{Closure, closure};
@@ -26,6 +26,33 @@ pub fn not_ready(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str
         }
         Closure::Node(problem) => Some(of_node(offer, problem)),
         Closure::Deleted | Closure::Unverified => None,
+    }
+}
+
+/// The condition Ready of an offer, of which this much is taken.
+pub fn ready(offer: OfferRef<'_>, usage: &Usage, has_claims: bool, objects: &Objects) -> (Holds, &'static str, String) {
+    if let Some((reason, message)) = not_ready(offer, objects) {
+        return (Holds::False, reason, message);
+    }
+    let message = why_not_others(offer, objects);
+    let is_full = !offer.capacity.is_empty() && offer.capacity.iter().all(|(name, all)| usage.used(name) >= *all);
+    let is_trusted = message.is_empty() || trusted(&offer.key().namespace, &objects.namespaces);
+    let reason = match (is_full, is_trusted, has_claims) {
+        (true, ..) => reasons::FULL,
+        (false, false, _) => reasons::NAMESPACE_NOT_TRUSTED,
+        (false, true, true) => reasons::CLAIMED,
+        (false, true, false) => reasons::AVAILABLE,
+    };
+    (Holds::True, reason, message)
+}
+
+/// The condition Overcommitted of an offer, of which this much is taken.
+pub fn overcommitted(capacity: &Res, usage: &Usage) -> (Holds, &'static str, String) {
+    match capacity.iter().find(|(name, all)| usage.used(name) > **all) {
+        Some((name, all)) => {
+            (Holds::True, reasons::CLAIMS_EXCEED_CAPACITY, format!("{} of {all} {name} are in use", usage.used(name)))
+        }
+        None => (Holds::False, reasons::WITHIN_CAPACITY, String::new()),
     }
 }
 

@@ -99,6 +99,9 @@ enum Verb {
         /// Leave out the workloads of 100,000 jobs.
         #[arg(long)]
         quick: bool,
+        /// Measure jobs that are placed together instead.
+        #[arg(long, conflicts_with = "quick")]
+        placing: bool,
         /// Put the table into docs/performance.md.
         #[arg(long)]
         write: bool,
@@ -150,6 +153,9 @@ enum Verb {
         /// Measure how fast queues of these lengths drain instead, for example 1000,20000.
         #[arg(long)]
         drain: Option<String>,
+        /// Measure so many gangs of 32 machines and one license instead, one after the other.
+        #[arg(long, conflicts_with_all = ["drain", "work"])]
+        sets: Option<usize>,
         /// Give each job a pod, on as many nodes as there are machines, and measure how well the seats are used.
         #[arg(long)]
         work: bool,
@@ -240,10 +246,12 @@ fn run(verb: Verb) -> Result<ExitCode> {
         Verb::Licenses { file } => licenses::write(&file)?,
         Verb::Image { out } => image::run(out)?,
         Verb::Manifests(arguments) => manifests::run(&arguments)?,
-        Verb::Bench { quick, write } => bench::run(quick, write)?,
+        Verb::Bench { placing: true, write, .. } => bench::placing(write)?,
+        Verb::Bench { quick, write, .. } => bench::run(quick, write)?,
         Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
         Verb::Attack { only, samples, scale } => return run::attack(only.as_deref(), samples, scale),
-        Verb::Load { jobs, machines, licenses, pattern, rate, drain, work, seats, seconds } => {
+        Verb::Load { sets: Some(samples), .. } => return run::load(&[("sets", samples)], &[], None, false),
+        Verb::Load { jobs, machines, licenses, pattern, rate, drain, work, seats, seconds, .. } => {
             let sizes =
                 [("jobs", jobs), ("machines", machines), ("licenses", licenses), ("rate", rate), ("seats", seats)];
             let words = [("pattern", pattern), ("seconds", seconds)];

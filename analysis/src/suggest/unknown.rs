@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Dialect, Name, parse_expr, references, similar};
+use classad::{Dialect, Name, is_scope_word, parse_expr, references, similar};
 use matchmaker::{AdId, PoolAd, Ports, Snapshot};
 
 use super::Change;
@@ -62,9 +62,8 @@ fn renamed(text: &str, written: &str, meant: &str) -> String {
     all
 }
 
-/// Words that mean an ad, or something of the language.
-const WORDS: [&str; 10] =
-    ["my", "self", "target", "other", "parent", "root", "toplevel", "requester", "members", "currenttime"];
+/// Words that mean something beside those of [`classad::SCOPE_WORDS`].
+const WORDS: [&str; 3] = ["requester", "members", "currenttime"];
 
 /// The names in the constraints of a root that mean nothing in a pool. Names of offers that the reader may not see are not suggested.
 pub fn unknown(pool: &Snapshot, root: AdId, may_tell: &dyn Fn(AdId) -> bool) -> Vec<Unknown> {
@@ -133,6 +132,7 @@ fn judged(ports: &Ports, port: usize, path: &[Name], advertised: &Advertised) ->
     };
     let is_label = ports.list.iter().take(port + 1).any(|port| port.label == *first);
     let is_partner = is_label || (ports.implicit && (is("other") || is("target")));
+    let is_word = is_scope_word(first.as_str()) || WORDS.iter().any(|word| is(word));
     match rest {
         [attribute, ..] if is_partner => {
             if attribute.is_hidden() || advertised.names.contains_key(attribute) || is_system(attribute) {
@@ -141,13 +141,13 @@ fn judged(ports: &Ports, port: usize, path: &[Name], advertised: &Advertised) ->
             let meant = advertised.meant(attribute).map(|(meant, count)| (format!("{first}.{meant}"), count));
             of(Word::Attribute, meant)
         }
-        [_, ..] if first.is_hidden() || own(first) || WORDS.iter().any(|word| is(word)) => None,
+        [_, ..] if first.is_hidden() || own(first) || is_word => None,
         [attribute, ..] => {
             let labels = ports.list.iter().take(port + 1).map(|port| &port.label);
             let label = similar(first.as_str(), labels).or_else(|| ports.list.get(port).map(|port| &port.label));
             of(Word::Label, label.map(|label| (format!("{label}.{attribute}"), 0)))
         }
-        [] if !ports.implicit || first.is_hidden() || own(first) || WORDS.iter().any(|word| is(word)) => None,
+        [] if !ports.implicit || first.is_hidden() || own(first) || is_word => None,
         [] if advertised.names.contains_key(first) || is_system(first) => None,
         [] => of(Word::Attribute, advertised.meant(first).map(|(meant, count)| (meant.to_string(), count))),
     }

@@ -47,6 +47,7 @@ fn claim(text: &str) -> (Claim, u64) {
             Some(("epoch", epoch)) => claim.epoch = epoch.parse().unwrap(),
             Some(("newest", epoch)) => claim.newest_epoch = epoch.parse().unwrap(),
             Some(("members", "unknown")) => claim.members_known = false,
+            None if word == "refused" => claim.refused_before = true,
             None if word == "verified" => claim.verified = true,
             None if word == "notified" => claim.root_notified = true,
             None if word == "late" => now_ms = DEADLINE_MS,

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, Position, Related, Severity, Span};
 use crate::eval::limits::Limits;
 use crate::expr::paths::{path_span, written_path};
 use crate::expr::{BinaryOp, Expr, Kind};
-use crate::name::Name;
+use crate::name::{Name, SCOPE_WORDS};
 use crate::spelling::similar;
 use crate::value::Value;
 
@@ -32,7 +32,9 @@ const EXCERPT_MAX: usize = 256;
 const CONDITIONS: [&str; 5] = ["Requirements", "Constraint", "Start", "Require", "RequireGPUs"];
 
 /// Names that mean something everywhere.
-const MEANT: [&str; 8] = ["other", "target", "self", "my", "parent", "toplevel", "root", "CurrentTime"];
+fn meant() -> impl Iterator<Item = &'static str> {
+    SCOPE_WORDS.into_iter().chain(["CurrentTime"])
+}
 
 /// What the author of a condition should know. `source` is the text it was read from, `known` the names that make sense in
 /// it: names nearly like one of them are remarked on.
@@ -282,7 +284,7 @@ impl<'s> Linter<'s> {
     /// The first name of a path, and after a partner or a label the second.
     fn names(&mut self, expr: &Expr, path: &[Name], absolute: bool) {
         let Some(first) = path.first() else { return };
-        let meant = MEANT.iter().any(|name| first == name);
+        let meant = meant().any(|name| first == name);
         if !meant {
             self.name(expr, first, 0);
         }
@@ -295,7 +297,7 @@ impl<'s> Linter<'s> {
     }
 
     fn name(&mut self, expr: &Expr, name: &Name, place: usize) {
-        if self.known.contains(name) || MEANT.iter().any(|meant| name == meant) {
+        if self.known.contains(name) || meant().any(|meant| name == meant) {
             return;
         }
         let Some(similar) = self.meant(name) else { return };
@@ -314,7 +316,7 @@ impl<'s> Linter<'s> {
             return known.clone();
         }
         self.comparisons = self.comparisons.checked_sub(self.known.len())?;
-        let meant: Vec<Name> = MEANT.iter().map(|meant| Name::from(*meant)).collect();
+        let meant: Vec<Name> = meant().map(Name::from).collect();
         let found = similar(name.as_str(), self.known.iter().chain(&meant)).cloned();
         self.similar.insert(name.clone(), found.clone());
         found

@@ -185,6 +185,7 @@ impl Ledger {
         self.uids.insert(key.clone(), uid.clone());
         let Some(charged) = charged_claim(found, objects, submitting, &known.terms) else { return };
         let Charged { account, payer, claim } = charged;
+        let claim = claim.by(now);
         if found.decision().is_terminal() && claim.to.is_none() {
             self.ending.insert(key.clone());
         }

@@ -1,5 +1,7 @@
 //! The fold in memory against what a new leader reconstructs, and how fast accounts are written.
 
+mod histories;
+
 use crds::{Account, LABEL_MADE_BY, LABEL_MADE_FOR, Match, PoolPolicy};
 use pool::{Objects, account_usage};
 use sampling::Random;

@@ -108,6 +108,7 @@ impl View {
         let legs = self.legs.iter().map(|leg| self.leg(leg, objects)).collect();
         let mut claim = Claim::seen(decision, self.root_hold(objects), legs, deadline_ms);
         claim.members_known = self.found.is_some();
+        claim.refused_before = self.was_refused(objects);
         claim.root_notified = decision == claiming::Decision::Committed && self.is_notified(objects);
         claim.work = work(self.whose(objects), objects);
         if let Some(epoch) = epoch {
@@ -171,6 +172,14 @@ impl View {
     pub(super) fn is_lost(&self, leg: &Leg, objects: &Objects) -> bool {
         let entry = self.offer(leg, objects).and_then(|offer| offer.entry(&self.uid));
         entry.is_some_and(|entry| entry.activity == Activity::Lost)
+    }
+
+    /// Whether this is not the first claim of the job, and an offer has refused an earlier one.
+    fn was_refused(&self, objects: &Objects) -> bool {
+        let is_first = self.found.as_ref().is_none_or(|found| found.spec.attempt <= 1);
+        let job = if is_first { None } else { objects.jobs.get(&self.root.key) };
+        let status = job.and_then(|held| held.object.status.as_ref());
+        status.is_some_and(|status| !status.refusals.is_empty())
     }
 
     fn root_hold(&self, objects: &Objects) -> Hold {

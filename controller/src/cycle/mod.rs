@@ -2,6 +2,7 @@
 
 pub(crate) mod backoff;
 mod costs;
+mod gathering;
 pub(crate) mod in_flight;
 pub(crate) mod job_backoff;
 pub(crate) mod offer_backoff;
@@ -26,6 +27,7 @@ use tokio::time::Instant;
 use crate::accounts::Accounting;
 use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
+use crate::cycle::gathering::Gathering;
 use crate::cycle::in_flight::assumed_gang;
 use crate::cycle::overdrafts::Overdrafts;
 use crate::cycle::timer_queue::TimerQueue;
@@ -67,6 +69,7 @@ pub(crate) struct Negotiator {
     nodes: MachineReconciler,
     accounts: Accounting,
     nominations: Nominations,
+    gathering: Gathering,
     job_creator: JobCreator,
     rereader: Rereader,
     upkeep: Upkeep,
@@ -144,6 +147,8 @@ enum Due {
     OfferBackoff,
     /// A job may be matched again.
     JobBackoff,
+    /// Jobs have been gathered for long enough.
+    Gathering,
     /// A namespace whose jobs, or whose offers, were too costly gets its whole share again.
     CostlyJobs,
     CostlyOffers,
@@ -184,6 +189,7 @@ impl Due {
             Due::Stalls
             | Due::OfferBackoff
             | Due::JobBackoff
+            | Due::Gathering
             | Due::CostlyJobs
             | Due::CostlyOffers
             | Due::Verification
@@ -221,6 +227,7 @@ impl Negotiator {
             costly_jobs: Overdrafts::default(),
             costly_offers: Overdrafts::default(),
         };
+        let gathering = Gathering::new(config.placing.gather());
         Negotiator {
             claims,
             config,
@@ -232,6 +239,7 @@ impl Negotiator {
             nodes: MachineReconciler::default(),
             accounts: Accounting::default(),
             nominations: Nominations::default(),
+            gathering,
             job_creator: JobCreator::default(),
             rereader: Rereader::default(),
             upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0, shares_at_ms: 0 },
@@ -331,6 +339,7 @@ impl Negotiator {
             claims.context.cluster.leadership.resign();
         }
         claims.verify_offers(&changes, objects);
+        self.gathering.note(&changes, objects, (claims.context.clock.now(), claims.context.now_ms()));
         self.accounts.note(&changes, objects, &claims.context);
         self.dirty.note(&changes, objects);
         self.dirty.may_exit(self.nominations.note(&changes, objects, &claims));
@@ -468,10 +477,11 @@ impl Negotiator {
     /// What is said of the jobs whose Match the server would not take.
     fn back_off(&mut self, objects: &Objects) {
         let now_ms = self.claims.context.now_ms();
-        let held = {
+        let mut held = {
             let mut job_backoff = self.claims.job_backoff.lock();
             job_backoff.held(now_ms, |uid| generation(uid, objects))
         };
+        held.extend(self.gathering.held().map(|(uid, told)| (uid.clone(), told.clone())));
         for (uid, finding) in held {
             if !self.last.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
                 self.statuses.pending.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
@@ -500,6 +510,7 @@ impl Negotiator {
             (Due::Stalls, claims.stalls().next_ms(now)),
             (Due::OfferBackoff, claims.offer_backoff.lock().next_ms(now)),
             (Due::JobBackoff, claims.job_backoff.lock().next_ms(now)),
+            (Due::Gathering, ahead(self.gathering.next_ms())),
             (Due::CostlyJobs, search.costly_jobs.next_ms(now)),
             (Due::CostlyOffers, search.costly_offers.next_ms(now)),
             (Due::Verification, claims.verification.lock().next_ms(now)),

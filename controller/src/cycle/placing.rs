@@ -16,9 +16,6 @@ use crate::status::{Finding, WHY_MAX, cut};
 
 /// How many times the steps of a cycle are spent on listing the gangs that the jobs of a window may have.
 const LISTING: u64 = 4;
-/// How many gangs of all jobs of a window are listed, and how many of each job at least and at most.
-const GANGS_MAX: usize = 200_000;
-const GANGS_OF_ONE: (usize, usize) = (16, 1000);
 
 // How jobs are served. Not a doc comment: clap would take it for the description of the program.
 #[derive(Clone, Debug, Args)]
@@ -45,6 +42,11 @@ pub(crate) struct PlacingFlags {
     /// With Collective: what placing a window may cost, in steps of 64 gangs that are looked at.
     #[arg(long, value_name = "STEPS", default_value_t = 200_000)]
     placing_steps: u64,
+
+    /// With Collective: when a new job comes, others are waited for so many seconds; then all of them are matched. What
+    /// becomes free meanwhile goes to jobs that came before.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=300))]
+    placing_gather: u32,
 }
 
 /// How jobs are served.
@@ -76,8 +78,6 @@ impl PlacingFlags {
         if self.placing == Placing::InTurn || window <= 1 {
             return None;
         }
-        let (least, most) = GANGS_OF_ONE;
-        let jobs = pool.roots.len().clamp(1, window);
         let weight = match self.placing_weight {
             WeightBy::One => Weight::One,
             WeightBy::Charge => {
@@ -87,12 +87,16 @@ impl PlacingFlags {
         Some(Collective {
             window,
             steps: self.placing_steps,
-            gangs_max: (GANGS_MAX / jobs).clamp(least, most),
             candidates_max: engine.cycle_steps_max.saturating_mul(LISTING),
             weight,
             pinned: overdue(pool, now.as_second(), self.max_wait()),
-            fair: true,
+            ..Collective::default()
         })
+    }
+
+    /// For how many seconds new jobs are gathered.
+    pub(super) fn gather(&self) -> u32 {
+        if self.placing == Placing::Collective { self.placing_gather } else { 0 }
     }
 
     /// How long a job can be passed over, in seconds.
@@ -228,8 +232,15 @@ mod tests {
         assert!(all.pinned.is_empty(), "it has waited for 900 s");
         let all =
             collective(&["--placing=Collective", "--placing-max-wait=900", "--placing-weight=Charge"], 2000).unwrap();
-        assert_eq!((all.gangs_max, all.pinned.len()), (200, 1));
+        assert_eq!((all.gangs_max, all.listed_max, all.pinned.len()), (1000, 200_000, 1));
         assert!(matches!(all.weight, Weight::Charge(weights) if weights.contains_key("cpus")));
         assert!(Flags::try_parse_from(["controller", "--placing-window=0"]).is_err());
+        let gather = |flags: &[&str]| {
+            let flags = Flags::try_parse_from(["controller"].iter().chain(flags));
+            flags.map(|flags| flags.placing.gather()).ok()
+        };
+        assert_eq!(gather(&["--placing=Collective", "--placing-gather=120"]), Some(120));
+        assert_eq!(gather(&["--placing-gather=120"]), Some(0), "in turn there is nothing to gather for");
+        assert_eq!(gather(&["--placing-gather=301"]), None);
     }
 }

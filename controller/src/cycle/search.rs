@@ -209,6 +209,7 @@ impl Negotiator {
         let mut job_backoff = self.claims.job_backoff.lock();
         held_back.extend(job_backoff.held(self.claims.context.now_ms(), |uid| generation(uid, objects)).into_keys());
         held_back.extend(self.claims.stalls().paused(self.claims.context.now_ms()));
+        held_back.extend(self.gathering.held().map(|(uid, _)| uid.clone()));
         let unverified = self.claims.verification.lock().unverified();
         let mut returning = returning(objects);
         // What a claim has freed may be known here before the claim itself has ended.

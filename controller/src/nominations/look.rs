@@ -8,12 +8,13 @@ use crds::{Nomination, NominationKind, Unmatched};
 use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Evictions, Gang, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting,
-    Preemptions, Snapshot, Verdict, is_still_right, preempt,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, Preemptions,
+    Snapshot, Verdict, is_still_right, preempt,
 };
+use policy::Evictions;
 use pool::{
-    AssumedGang, JobState, NominatedGang, ObjectKey, Objects, PreemptionInput, Provenance, free_offers, job_state,
-    nominated, nominated_gang, preemption_input, reason_of,
+    AssumedGang, JobState, NominatedGang, ObjectKey, Objects, OtherNominations, PreemptionInput, Provenance,
+    free_offers, job_state, nominated, nominated_gang, preemption_input, reason_of, taken_by_nomination,
 };
 
 use super::reserve::{CycleReservations, ReservationsFound};
@@ -81,7 +82,11 @@ impl CycleNominations {
         for StoredNomination { key, uid, nomination, victims, is_judged } in &self.stored {
             let root = pool.roots.iter().map(|root| root.ad).find(|ad| pool.ad(*ad).is_some_and(|ad| ad.uid == *uid));
             let (mut is_right, mut free) = (None, None);
-            let seats = match root.map(|root| (root, nominated_gang(pool, nomination, settings, now))) {
+            let look = |root| {
+                let others = self.others(pool, uid);
+                (root, nominated_gang(pool, nomination, &others, (settings, now)))
+            };
+            let seats = match root.map(look) {
                 None => NominatedSeats::Unknown,
                 Some((_, NominatedGang::Broken)) => NominatedSeats::Broken,
                 Some((root, NominatedGang::Free(gang))) => {
@@ -89,6 +94,7 @@ impl CycleNominations {
                     found.gangs.push(gang);
                     NominatedSeats::Free
                 }
+                Some((_, NominatedGang::Ending(_))) => NominatedSeats::Ending,
                 Some((root, NominatedGang::Held(gang))) => {
                     if nomination.kind == NominationKind::Reservation {
                         let reserving = self.reserving.as_ref();
@@ -105,6 +111,18 @@ impl CycleNominations {
             found.looked.push(NominationLook { key, id, victims, seats, is_right, free });
         }
         found
+    }
+
+    /// What is done for the nominations of other jobs that still wait.
+    fn others(&self, pool: &Snapshot, uid: &str) -> OtherNominations {
+        let others = || self.stored.iter().filter(|stored| stored.uid != uid);
+        let is_victim = |gang: &&HeldGang| others().any(|stored| stored.nomination.victims.contains(&gang.name));
+        let ending = self.input.iter().flat_map(|input| &input.ending).filter(is_victim);
+        let ending = ending.flat_map(|gang| gang.gang.members.iter().map(|member| (member.ad, member.ask.clone())));
+        let waits = |uid: &str| pool.roots.iter().any(|root| pool.ad(root.ad).is_some_and(|ad| ad.uid == *uid));
+        let nominated = others().filter(|stored| waits(&stored.uid));
+        let nominated = nominated.flat_map(|stored| taken_by_nomination(pool, &stored.nomination));
+        OtherNominations { ending: ending.collect(), nominated: nominated.collect() }
     }
 
     fn is_right(

@@ -3,7 +3,6 @@
 //! What is to be done next is decided by [`claiming::nomination_steps`]. The nominations themselves are in the statuses of jobs: a new leader goes
 //! on from there, and asks first whether each is still right.
 
-mod budget;
 mod look;
 mod reserve;
 mod words;
@@ -18,12 +17,12 @@ use crds::{Decision, Job, Nomination, NominationKind};
 use kube::ResourceExt;
 use matchmaker::NotPreempted;
 use parking_lot::Mutex;
+use policy::EvictionBudget;
 use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, job_state};
 
 use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
-use crate::nominations::budget::EvictionBudget;
 
 pub(crate) use self::look::NominationsFound;
 pub(crate) use self::words::preempted_reason;

@@ -1,5 +1,4 @@
-//! The pages of a large pool: 1,000 machines, 60 licenses and 5,000 jobs. With `GANGMATCH_PAGES=FOLDER`, they are written there, for a
-//! browser.
+//! The pages of a large pool: 1,000 machines, 60 licenses and 5,000 jobs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -166,44 +165,53 @@ fn history(objects: &Objects) -> History {
     history
 }
 
-#[test]
-fn pages_of_a_large_pool_are_short_and_made_in_a_moment() {
+/// The pages: a name, the path, the query.
+const PAGES: [(&str, &str, &str); 9] = [
+    ("overview", "/", ""),
+    ("jobs", "/jobs", "page=2"),
+    ("licenses", "/licenses", ""),
+    ("machines", "/machines", "page=10"),
+    ("waiting", "/job", "namespace=eda&name=sim-00001"),
+    ("claimed", "/job", "namespace=grid&name=sim-00003"),
+    ("license", "/offer", "kind=license&namespace=eda&name=spectre-01"),
+    ("machine", "/offer", "kind=machine&namespace=grid&name=node-0003"),
+    ("match", "/match", "namespace=grid&name=sim-00003-8f2d"),
+];
+
+fn picture() -> (Picture, Duration) {
     let mut objects = Objects::default();
     fill(&mut objects);
     let history = Arc::new(history(&objects));
     let begun = Instant::now();
-    let picture = Picture::of(&objects, history, Timestamp::from_second(NOW).unwrap());
-    let copied = begun.elapsed();
-    assert_eq!((picture.jobs.len(), picture.machines.len()), (JOBS, MACHINES));
-    assert!(copied < Duration::from_millis(500), "the cache is locked for {copied:?}");
+    (Picture::of(&objects, history, Timestamp::from_second(NOW).unwrap()), begun.elapsed())
+}
+
+/// A page, for a viewer who may list everything.
+fn page_of(picture: &Picture, path: &str, query: &str) -> String {
     let allowed = Kind::ALL.into_iter().map(|kind| (kind, Allowed::Everywhere)).collect();
     let sight = Sight { allowed, is_partial: false };
     let mut viewer = Viewer::default();
     "system:serviceaccount:grid:viewer".clone_into(&mut viewer.name);
-    let folder = std::env::var_os("GANGMATCH_PAGES").map(std::path::PathBuf::from);
-    for (file, path, query) in [
-        ("overview", "/", ""),
-        ("jobs", "/jobs", "page=2"),
-        ("licenses", "/licenses", ""),
-        ("machines", "/machines", "page=10"),
-        ("waiting", "/job", "namespace=eda&name=sim-00001"),
-        ("claimed", "/job", "namespace=grid&name=sim-00003"),
-        ("license", "/offer", "kind=license&namespace=eda&name=spectre-01"),
-        ("machine", "/offer", "kind=machine&namespace=grid&name=node-0003"),
-        ("match", "/match", "namespace=grid&name=sim-00003-8f2d"),
-    ] {
+    render(picture, &sight, path, &Query::parse(query), &viewer, true).unwrap().into_string()
+}
+
+/// All pages, by name.
+pub(super) fn pages() -> Vec<(&'static str, String)> {
+    let (picture, _) = picture();
+    let pages = PAGES.iter().map(|(name, path, query)| (*name, page_of(&picture, path, query)));
+    pages.chain([("sign-in", html::sign_in(None).into_string())]).collect()
+}
+
+#[test]
+fn pages_of_a_large_pool_are_short_and_made_in_a_moment() {
+    let (picture, copied) = picture();
+    assert_eq!((picture.jobs.len(), picture.machines.len()), (JOBS, MACHINES));
+    assert!(copied < Duration::from_millis(500), "the cache is locked for {copied:?}");
+    for (name, path, query) in PAGES {
         let begun = Instant::now();
-        let page = render(&picture, &sight, path, &Query::parse(query), &viewer, true).unwrap().into_string();
+        let page = page_of(&picture, path, query);
         let took = begun.elapsed();
-        assert!(page.len() < 400_000 && page.matches("<tr>").count() <= 200, "{file}: {} bytes", page.len());
-        assert!(took < Duration::from_secs(3), "{file} took {took:?}, unoptimized");
-        if let Some(folder) = &folder {
-            std::fs::create_dir_all(folder).unwrap();
-            std::fs::write(folder.join(format!("{file}.html")), page).unwrap();
-            std::fs::write(folder.join("style.css"), html::STYLE).unwrap();
-        }
-    }
-    if let Some(folder) = folder {
-        std::fs::write(folder.join("sign-in.html"), html::sign_in(None).into_string()).unwrap();
+        assert!(page.len() < 400_000 && page.matches("<tr>").count() <= 200, "{name}: {} bytes", page.len());
+        assert!(took < Duration::from_secs(3), "{name} took {took:?}, unoptimized");
     }
 }

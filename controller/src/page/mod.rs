@@ -5,6 +5,10 @@
 //! anything. It has a thread of its own, which holds the lock of the cache for no longer than it takes to copy pointers.
 
 mod access;
+#[cfg(test)]
+mod browser;
+#[cfg(test)]
+mod browser_tests;
 mod headers;
 mod history;
 mod html;

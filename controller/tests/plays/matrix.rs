@@ -55,7 +55,7 @@ fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
         for ordinal in 1..=writes {
             let strike = Strike { ordinal, fault: *fault, leases: false };
             let wanted = match &only {
-                Some(only) => *only == name(scenario, strike),
+                Some(only) => *only == name(scenario, strike) || *only == scenario.name,
                 None => all || (ordinal + number * 3) % THINNED == 0,
             };
             strikes.extend(wanted.then_some(strike));

@@ -190,6 +190,7 @@ mod tests {
         ] {
             let refused = terms(spec.clone()).unwrap_err();
             assert!(refused.message.starts_with(said), "{spec}: {refused}");
+            assert_eq!(refused.reason == "DuplicateCounter", said.contains("defined twice"), "{spec}: {refused}");
         }
         assert_eq!(terms(json!({"weights": {"memory": "0.001"}})).unwrap().weights["memory"], 1000);
     }

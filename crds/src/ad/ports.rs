@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Ad, Expr, Name, Value, equated, references, similar};
+use classad::{Ad, Expr, Name, Value, equated, is_language_word, is_scope_word, references, similar};
 
 use super::draft::Draft;
 use super::system::OFFER;
@@ -15,24 +15,6 @@ const PORTS_MAX: usize = 8;
 const LABEL_LENGTH_MAX: usize = 63;
 /// The values of `Type`.
 const KINDS: [&str; 3] = ["Job", "Machine", "License"];
-/// Words that select from an ad whatever its labels are.
-const SCOPES: [&str; 7] = ["my", "self", "target", "other", "parent", "root", "toplevel"];
-/// Words that mean something in the language, in lower case; the API server's rule has the same list.
-const RESERVED: [&str; 13] = [
-    "my",
-    "self",
-    "target",
-    "other",
-    "parent",
-    "root",
-    "toplevel",
-    "true",
-    "false",
-    "undefined",
-    "error",
-    "is",
-    "isnt",
-];
 
 /// Checks the ports, and warns of what is written beside them in vain.
 ///
@@ -104,7 +86,7 @@ fn odd_names(place: &str, list: &[Expr], body: &[Name]) -> Vec<String> {
         let mut seen: Vec<Name> = Vec::new();
         for path in references(constraint) {
             let [base, _, ..] = path.as_slice() else { continue };
-            let is_word = SCOPES.iter().any(|word| base.as_str().eq_ignore_ascii_case(word));
+            let is_word = is_scope_word(base.as_str());
             if is_word || is_own(base) || seen.contains(base) {
                 continue;
             }
@@ -165,7 +147,7 @@ fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
         );
         return Err(invalid(place, &what));
     }
-    if RESERVED.contains(&label.to_ascii_lowercase().as_str()) {
+    if is_language_word(&label) {
         return Err(invalid(place, &format!("the label {quoted} is a reserved word; choose another, such as `cpu`")));
     }
     Ok(label)

@@ -1,6 +1,6 @@
 //! The attributes that an author keeps private: which names can be, and the ad without them for partners.
 
-use classad::{Expr, Name, Value};
+use classad::{Expr, Name, Value, is_scope_word};
 
 use super::draft::Draft;
 use super::{Rejected, message, system};
@@ -17,8 +17,8 @@ const READ: [(&str, &str); 6] = [
 ];
 /// How the names of requested amounts begin, in small letters: `Request`, `RequestCpus`.
 const REQUEST: &str = "request";
-/// Words that mean an ad in expressions, in small letters.
-const WORDS: [&str; 8] = ["my", "self", "target", "other", "parent", "root", "toplevel", "requester"];
+/// The label of the port at which an offer has its job.
+const REQUESTER: &str = "requester";
 
 /// The names in `spec.private`.
 ///
@@ -55,7 +55,7 @@ fn problem(name: &str, labels: &[String]) -> Option<String> {
     if let Some((_, advice)) = READ.iter().find(|(read, _)| is(read)) {
         return Some(format!("{quoted} says which partners are wanted and cannot be private; {advice}"));
     }
-    if WORDS.iter().any(|word| is(word)) {
+    if is_scope_word(name) || is(REQUESTER) {
         return Some(format!(
             "{quoted} means an ad in expressions and is no attribute; write the name of an attribute"
         ));

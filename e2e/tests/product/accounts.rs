@@ -65,6 +65,7 @@ fn two_tenants_share_by_weight_and_within_a_licence_quota() {
         let told = cfd.with_reason("gmj", "Matched", "QuotaExceeded");
         (told.len() == 5).then_some(told)
     });
+    cfd.shows(&format!("gmj/{}", told[0]), "Matched", "QuotaExceeded");
     let waiting = cfd.get(&format!("gmj/{}", told[0]));
     assert_eq!(text(&waiting, "/status/why"), "sim: cfd holds 3 of at most 3");
     assert!(condition(&waiting, "Matched").2.contains("sim: cfd holds 3 of at most 3"));
@@ -84,13 +85,39 @@ fn two_tenants_share_by_weight_and_within_a_licence_quota() {
     // Raised, the quota lets the others have theirs.
     apply(stage, "Account", "cfd", &json!({"submitter": {"namespace": cfd.name}, "weight": 1000}));
     cfd.until("all jobs to be claimed", || (claimed(&cfd) == 8).then_some(()));
+    cfd.shows(&format!("gmj/{}", told[0]), "Claimed", "Committed");
+}
+
+/// Accounts with a mistake, and what mends each.
+fn mistakes_in_accounts_are_told_and_mended(stage: &'static Stage) {
+    let chain = |number: u32| if number == 0 { json!({}) } else { json!({"parent": format!("d{}", number - 1)}) };
+    (0..9).for_each(|number| apply(stage, "Account", &format!("d{number}"), &chain(number)));
+    apply(stage, "Account", "first", &json!({"submitter": {"namespace": "x"}}));
+    let cases = [
+        ("a", json!({"parent": "nobody"}), "ParentMissing", json!({})),
+        ("own", json!({"parent": "own"}), "ParentLoop", json!({})),
+        ("d8", json!({"parent": "d7"}), "TooDeep", json!({"parent": "d6"})),
+        ("p", json!({"quotas": [{"counter": "seats", "max": 1}]}), "UnknownCounter", json!({})),
+    ];
+    let told = |name: &str, reason: &str| {
+        let is_told = || Ok((condition(&account(stage, name), "Accepted").1 == reason).then_some(()));
+        // An account is written at most once a minute.
+        testbed::until(&format!("account {name} to be told {reason}"), 3 * LIMIT, is_told).unwrap();
+    };
+    cases.iter().for_each(|(name, wrong, ..)| apply(stage, "Account", name, wrong));
+    apply(stage, "Account", "second", &json!({"submitter": {"namespace": "x"}}));
+    cases.iter().for_each(|(name, _, reason, _)| told(name, reason));
+    told("second", "DuplicateSubmitter");
+    cases.iter().for_each(|(name, .., right)| apply(stage, "Account", name, right));
+    stage.cluster.kubectl_text(&["delete", "gma", "first"], None).unwrap();
+    cases.iter().for_each(|(name, ..)| told(name, "Accepted"));
+    told("second", "Accepted");
 }
 
 #[test]
 fn a_mistake_in_the_policy_is_told_and_a_tenant_may_not_read_accounts() {
     let stage = Stage::own();
     apply(stage, "PoolPolicy", "pool", &json!({"counters": [{"name": "sim", "constraint": "App =="}]}));
-    apply(stage, "Account", "a", &json!({"parent": "nobody"}));
     let here = stage.namespace("told");
     let told = here.until("the policy to be looked at", || {
         let printed = stage.cluster.kubectl_text(&["get", "gmp", "pool", "-o", "json"], None).unwrap();
@@ -99,11 +126,7 @@ fn a_mistake_in_the_policy_is_told_and_a_tenant_may_not_read_accounts() {
     });
     assert_eq!((told.0.as_str(), told.1.as_str()), ("False", "ParseError"));
     assert!(told.2.starts_with("spec.counters, counter `sim`, constraint: line 1, column "), "{}", told.2);
-    let told = here.until("the account to be looked at", || {
-        let found = condition(&account(stage, "a"), "Accepted");
-        (!found.0.is_empty()).then_some(found)
-    });
-    assert_eq!(told.1, "ParentMissing");
+    mistakes_in_accounts_are_told_and_mended(stage);
     let other = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy", "metadata": {"name": "other"}, "spec": {}});
     let output = stage.cluster.kubectl(&["create", "-f", "-"], Some(&other.to_string())).unwrap();
     let refusal = String::from_utf8_lossy(&output.stderr).into_owned();

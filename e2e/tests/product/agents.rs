@@ -281,7 +281,7 @@ fn the_work_of_an_agent_that_died_is_lost_and_the_job_goes_elsewhere() {
     here.until("the agent to work", || (register(&here, "gmm/m", "activity") == "Active").then_some(()));
     agent.kill();
     here.apply(&machine("slow"));
-    here.wait_reason("gmm/m", "Alive", "LeaseExpired");
+    here.shows("gmm/m", "Alive", "LeaseExpired");
     here.until("its work to be lost", || {
         let first = attempt(&here, 1)?;
         (text(&first, "/status/reason") == "AgentLost").then_some(())
@@ -292,7 +292,8 @@ fn the_work_of_an_agent_that_died_is_lost_and_the_job_goes_elsewhere() {
     assert_eq!(condition(&here.get("gmm/m"), "Ready").1, "AgentLost");
     // back again, it is offered again, and knows of no work
     agent.restart();
-    here.wait("gmm/m", "Ready");
+    here.shows("gmm/m", "Alive", "LeaseRenewed");
+    here.shows("gmm/m", "Ready", "Available");
 }
 
 #[test]
@@ -318,6 +319,9 @@ fn an_agent_that_is_cut_off_stops_before_its_work_is_lost() {
     assert!(stopped, "it has stopped by its own clock");
     here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
     assert_eq!(text(&attempt(&here, 1).unwrap(), "/status/reason"), "AgentLost");
+    here.shows("gmj/j", "Claimed", "AgentLost");
+    here.apply(&machine("other"));
+    here.shows("gmj/j", "Claimed", "Committed");
 }
 
 #[test]

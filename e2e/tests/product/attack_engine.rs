@@ -138,5 +138,8 @@ fn b7_a_job_that_changes_all_the_time_keeps_nobody_waiting() {
     is_told(&bob, "evil");
     let told = condition(&bob.get("gmj/evil"), "Matched");
     assert_eq!(told.0, "False", "{told:?}");
+    bob.shows("gmj/evil", "Matched", "SearchBudgetExhausted");
+    bob.apply(&object("Job", "evil", "ports: [{label: m, constraint: 'm.Type == \"Machine\"'}]"));
+    bob.shows("gmj/evil", "Claimed", "Committed");
     others_are_served("changes-again");
 }

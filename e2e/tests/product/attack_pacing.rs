@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::idle::writes;
-use crate::stage::{Namespace, Stage, condition, machine, name, text};
+use crate::stage::{Namespace, Stage, machine, name, text};
 
 /// One stage for all of them: they are in different namespaces.
 fn stage() -> &'static Stage {
@@ -295,7 +295,7 @@ fn b13_large_ads_of_one_namespace_have_a_budget_and_others_are_served() {
     eprintln!("80 jobs of 250 kB: {over} not accepted; {before} MiB before, {after} MiB after; others {slowest} s");
     assert!(slowest < 10.0 && after < before + 150, "{slowest} s; {before} MiB, {after} MiB");
     let told = b.with_reason("gmj", "Accepted", "NamespaceOverBudget");
-    let message = condition(&b.get(&format!("gmj/{}", told.first().unwrap())), "Accepted").2;
+    let message = b.shows(&format!("gmj/{}", told[0]), "Accepted", "NamespaceOverBudget");
     assert!(message.contains("KiB") && message.contains("delete some"), "{message}");
     let fine = b.with_reason("gmj", "Accepted", "Accepted");
     let some: Vec<&str> = fine.iter().take(10).map(String::as_str).collect();
@@ -303,6 +303,9 @@ fn b13_large_ads_of_one_namespace_have_a_budget_and_others_are_served() {
     b.until("others to take their places", || {
         (b.with_reason("gmj", "Accepted", "NamespaceOverBudget").len() + 10 <= over).then_some(())
     });
+    let fine = b.with_reason("gmj", "Accepted", "Accepted");
+    let placed = fine.iter().find(|name| told.contains(name)).unwrap();
+    b.shows(&format!("gmj/{placed}"), "Accepted", "Accepted");
     b.kubectl(&["delete", "gmj", "--all", "--wait=false"], None);
 }
 

@@ -14,8 +14,25 @@ fn claimed(test: &str) -> Namespace {
     here
 }
 
-/// Nobody but the cluster's admin may reserve licenses in this namespace, until it is lifted: a claim stays half way.
+/// Refuses the reserves of licenses, so that a claim stands half way.
 pub(crate) fn hold_up_reserves(here: &Namespace) -> String {
+    let policy = hold_up(here, "licenses/status", "object.status.claims.size() > oldObject.status.claims.size()");
+    let entry =
+        r#"{"status": {"claims": {"probe": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}}"#;
+    here.until_held_up(&[
+        "patch",
+        "gml/cheap",
+        "--subresource=status",
+        "--type=merge",
+        "--dry-run=server",
+        "-p",
+        entry,
+    ]);
+    policy
+}
+
+/// Refuses writes of everybody but the admin of which this is true. It takes effect a moment later: see [`Namespace::until_held_up`].
+pub(crate) fn hold_up(here: &Namespace, resource: &str, writes: &str) -> String {
     let policy = format!("hold-up-{}", here.name);
     here.access()
         .apply(&format!(
@@ -26,9 +43,9 @@ metadata: {{name: {policy}}}
 spec:
   matchConstraints:
     resourceRules:
-    - {{apiGroups: [gangmatch.dev], apiVersions: ["*"], operations: [UPDATE], resources: [licenses/status]}}
+    - {{apiGroups: [gangmatch.dev], apiVersions: ["*"], operations: [UPDATE], resources: [{resource}]}}
   matchConditions:
-  - {{name: reserves, expression: "object.status.claims.size() > oldObject.status.claims.size()"}}
+  - {{name: writes, expression: "{writes}"}}
   validations:
   - {{expression: "request.userInfo.username == 'admin'", reason: Forbidden, message: held up}}
 ---
@@ -43,15 +60,6 @@ spec:
             here.name
         ))
         .unwrap();
-    // A policy takes effect a moment after its creation: it bites when another writer than the admin is refused.
-    let entry =
-        r#"{"status": {"claims": {"probe": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}}"#;
-    let probe = ["patch", "gml/cheap", "--subresource=status", "--type=merge", "--dry-run=server", "-p", entry];
-    let as_other = ["-n", &here.name, "--as=other", "--as-group=system:masters"];
-    here.until("the policy to bite", || {
-        let output = here.access().kubectl(&[&as_other, &probe[..]].concat(), None).unwrap();
-        String::from_utf8_lossy(&output.stderr).contains("held up").then_some(())
-    });
     policy
 }
 

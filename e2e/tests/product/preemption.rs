@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use testbed::control_plane::processes::Signal;
 use testbed::product;
 
-use crate::stage::{Namespace, Stage, condition, license, machine, text};
+use crate::stage::{Namespace, Stage, condition, license, machine, name, text};
 
 /// An object that is not in a namespace.
 pub(crate) fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
@@ -13,7 +13,7 @@ pub(crate) fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
     stage.cluster.kubectl_text(&["apply", "-f", "-"], Some(&object.to_string())).unwrap();
 }
 
-fn policy(stage: &Stage, mode: &str, reasons: &Value) {
+pub(crate) fn policy(stage: &Stage, mode: &str, reasons: &Value) {
     apply(
         stage,
         "PoolPolicy",
@@ -85,8 +85,7 @@ fn what_is_guaranteed_is_taken_back_and_goes_to_nobody_else() {
     policy(stage, "On", &json!(["Reclaim"]));
     chips.wait("gmj/want", "Claimed");
     let out = cfd.until("one gang to be out", || Some(preempted(&cfd)).filter(|all| all.len() == 1)).remove(0);
-    let (status, reason, message) = condition(&out, "Preempted");
-    assert_eq!((status.as_str(), reason.as_str()), ("True", "PreemptedByReclaim"));
+    let message = cfd.shows(&format!("gmj/{}", name(&out)), "Preempted", "PreemptedByReclaim");
     assert_eq!(message, "by reclaim: another account takes back what is guaranteed to it");
     assert_eq!(condition(&out, "Claimed").1, "Preempted");
     assert!(!out.to_string().contains("chips"), "a tenant learns nothing of the other one: {out}");
@@ -111,8 +110,11 @@ fn what_is_guaranteed_is_taken_back_and_goes_to_nobody_else() {
     cfd.until("another gang", || (claimed(&cfd).len() == 3).then_some(()));
 }
 
+/// True of every status of a Match that is not released.
+pub(crate) const NOT_RELEASED: &str = "object.?status.decision.orValue('') != 'Released'";
+
 /// Forbids a write, so that the controller stands before it.
-fn forbid(stage: &Stage, resources: &[&str], expression: &str) {
+pub(crate) fn forbid(stage: &Stage, resources: &[&str], expression: &str) {
     let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": "stand-still"}, "spec": {"failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [{"apiGroups": ["gangmatch.dev"], "apiVersions": ["*"],
@@ -125,7 +127,7 @@ fn forbid(stage: &Stage, resources: &[&str], expression: &str) {
     }
 }
 
-fn permit(stage: &Stage) {
+pub(crate) fn permit(stage: &Stage) {
     for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {
         stage.cluster.kubectl_text(&["delete", kind, "stand-still"], None).unwrap();
     }
@@ -140,11 +142,10 @@ fn a_controller_that_is_killed_after_any_write_is_followed_by_one_that_goes_on()
     let kubeconfig = product::controller_kubeconfig(stage.cluster).unwrap();
     let start = || product::start_controller(stage.cluster, &kubeconfig, &[]).unwrap();
     // Every write of the controller that could come next is refused: what it has come to is what the write before has left.
-    let released = "object.?status.decision.orValue('') != 'Released'";
     let freed = "size(object.?status.claims.orValue({})) >= size(oldObject.?status.claims.orValue({}))";
     let claim = "object.spec.members[0].name == ''";
     let stands: [(&str, &[&str], &str); 3] = [
-        ("N1", &["matches/status"], released),
+        ("N1", &["matches/status"], NOT_RELEASED),
         ("N2", &["licenses/status", "machines/status"], freed),
         ("N3", &["matches"], claim),
     ];
@@ -179,7 +180,7 @@ fn a_controller_that_is_killed_after_any_write_is_followed_by_one_that_goes_on()
     }
 
     // N5: what is held for a job that does not wait any more is free again.
-    forbid(stage, &["matches/status"], released);
+    forbid(stage, &["matches/status"], NOT_RELEASED);
     let controller = start();
     chips.apply(&job("gone"));
     chips.until("the nomination", || nominated(&chips, "gone").then_some(()));

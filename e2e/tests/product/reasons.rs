@@ -1,36 +1,18 @@
 //! Each reason that a condition of a Job can have: what produces it and a change that clears it, told by the condition and by `why` alike.
 
+mod offers;
+mod preempted;
+mod vocabulary;
+
 use serde_json::{Value, json};
-use testbed::{product, repository};
 
 use crate::agents::{LONG, Shell, voting};
-use crate::claims::{hold_up_reserves, lift};
-use crate::stage::{Namespace, Stage, license, machine, text};
+use crate::claims::{hold_up, hold_up_reserves, lift};
+use crate::stage::{Namespace, Stage, condition, license, machine, text};
 
-/// What `why` says of a job.
-fn why(here: &Namespace, job: &str) -> Value {
-    let arguments = ["why", job, "-n", &here.name, "-o", "json"];
-    let output = product::plugin(here.access(), here.access().kubeconfig(), &arguments).unwrap();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
-}
-
-/// Waits until the condition of the job `j` has this reason, and `why` gives the same.
+/// The same for the job `j`.
 fn shows(here: &Namespace, type_: &str, reason: &str) {
-    here.wait_reason("gmj/j", type_, reason);
-    let mut answer = Value::Null;
-    let agrees = |answer: &Value| match (type_, reason) {
-        // What follows the claim is said instead.
-        ("Matched", "GangFound") | ("Claimed", "Committed") => answer["state"] == "Held",
-        ("Matched", "NotAccepted") => answer["state"] == "NotAccepted",
-        ("Accepted", "Accepted") => answer["state"] != "NotAccepted",
-        ("Claimed", _) => answer["reason"] == reason || answer["lastClaim"]["reason"] == reason,
-        _ => answer["reason"] == reason || answer["controller"]["reason"] == reason,
-    };
-    let said = testbed::until(&format!("why to say {reason}"), crate::stage::LIMIT, || {
-        answer = why(here, "j");
-        Ok(agrees(&answer).then_some(()))
-    });
-    said.unwrap_or_else(|error| panic!("{error:#}: {answer:#}"));
+    here.shows("gmj/j", type_, reason);
 }
 
 /// The job `j`; the fields of its spec.
@@ -55,14 +37,22 @@ fn pair(more: &Value) -> String {
 #[test]
 fn reasons_of_accepted() {
     let here = Stage::shared().namespace("accepted");
+    let containers = json!([{"name": "sim", "image": "sim:1"}]);
+    let pods = json!({"spec": {"restartPolicy": "Always", "containers": containers}});
     for (reason, spec) in [
         ("ParseError", json!({"constraint": "other.Memory >="})),
         ("DuplicateAttribute", json!({"attributes": {"A": 1, "a": 2}, "constraint": "other.Type == \"Machine\""})),
         ("InvalidPort", json!({"classad": "[ Ports = { [ Constraint = true ] } ]"})),
         ("UnsupportedRegex", json!({"constraint": "regexp(\"(?=a)b\", other.Name)"})),
         ("NeverTrue", json!({"constraint": "other.Memory > 5 && other.Memory < 3"})),
+        ("AdTooLarge", json!({"constraint": "other.Cpus > 0", "attributes": {"A": vec![1; 40_000]}})),
+        (
+            "WorkloadInvalid",
+            json!({"constraint": "other.Cpus > 0", "workload": {"jobTemplate": {"spec": {"template": pods}}}}),
+        ),
     ] {
-        here.apply(&job(&spec));
+        // `apply` would keep a copy of it, which is too long for an annotation.
+        here.kubectl(&["create", "-f", "-"], Some(&job(&spec)));
         shows(&here, "Accepted", reason);
         shows(&here, "Matched", "NotAccepted");
         here.delete("gmj/j");
@@ -70,6 +60,10 @@ fn reasons_of_accepted() {
         shows(&here, "Accepted", "Accepted");
         here.delete("gmj/j");
     }
+    here.apply(&job(&json!({"constraint": "other.Type == 'Machine'"})));
+    shows(&here, "Accepted", "AcceptedWithWarnings");
+    here.merge("gmj/j", r#"{"spec": {"constraint": "other.Type == \"Machine\""}}"#);
+    shows(&here, "Accepted", "Accepted");
 }
 
 /// What gives a job the reason, and what takes it away.
@@ -213,8 +207,11 @@ fn reasons_of_a_vote() {
     let here = Stage::shared().namespace("votes");
     here.apply(&voting(&here, "m", LONG).replace("Load < 0.5 && other.App == \"sim\"", "other.Type == \"Job\""));
     let agent = Shell::new(&here, "m");
+    here.shows("gmm/m", "Alive", "NoLease");
+    here.shows("gmm/m", "Ready", "AgentLost");
     agent.run("create -f -");
-    here.wait("gmm/m", "Ready");
+    here.shows("gmm/m", "Alive", "LeaseRenewed");
+    here.shows("gmm/m", "Ready", "Available");
     here.apply(&plain());
     let pending = || {
         let claims =
@@ -236,7 +233,7 @@ fn reasons_of_a_vote() {
         if let Some(claim) = pending() {
             agent.shell(no, &claim);
         }
-        let answer = why(&here, "j");
+        let answer = here.why("j");
         let last = &answer["lastClaim"];
         let told =
             last["reason"] == "Rejected" && last["message"].as_str().is_some_and(|said| said.contains("not now"));
@@ -263,6 +260,11 @@ fn reasons_of_a_claim_that_is_released() {
     here.apply(&format!("{}{}", machine("m"), plain()));
     shows(&here, "Claimed", "Committed");
     shows(&here, "Started", "NoWorkload");
+    let found = here.list("gmatch").remove(0);
+    assert_eq!(
+        (condition(&found, "Reserved").1, condition(&found, "Released").1),
+        ("AllReserved".into(), "Active".into())
+    );
     let stop = |policy: &str| here.merge("gmm/m", &json!({"spec": {"stopPolicy": policy}}).to_string());
 
     stop("HoldAndDrain");
@@ -334,78 +336,21 @@ fn reasons_of_finished() {
     }
 }
 
-/// Reasons of a Job that need a stage of their own, and the file with the test that produces and clears them.
-const ELSEWHERE: &[(&str, &str)] = &[
-    ("AcceptedWithWarnings", "admission.rs"),
-    ("WorkloadInvalid", "work.rs"),
-    ("WorkloadsDisabled", "rights.rs"),
-    ("AdTooLarge", "attack_pacing.rs"),
-    ("NamespaceOverBudget", "attack_pacing.rs"),
-    ("PendingEvaluation", "attack_held.rs"),
-    ("QuotaExceeded", "accounts.rs"),
-    ("PreemptedByReclaim", "preemption.rs"),
-    ("WaitingForPreempted", ""),
-    ("WaitingForReserved", "reservation.rs"),
-    ("HeldForOthers", "reservation.rs"),
-    ("Preempted", "preemption.rs"),
-    ("ClaimedAgain", ""),
-    // The other reasons to preempt differ in the choice alone, which is tested where it is made.
-    ("PreemptedByRank", ""),
-    ("PreemptedByShare", ""),
-    ("PreemptedByPriority", ""),
-    ("SearchBudgetExhausted", "attack_engine.rs"),
-    ("WorkloadStarted", "work.rs"),
-    ("WorkloadRefused", "work.rs"),
-    ("StartTimedOut", "work.rs"),
-    ("Completed", "work.rs"),
-    ("WorkloadFailed", "work.rs"),
-    ("AgentLost", "agents.rs"),
-    // Set by the aborted Match of a job that is deleted, or that another controller has claimed: the job itself does not show them.
-    ("JobDeleted", ""),
-    ("JobTaken", ""),
-];
-
-/// Reasons of other kinds.
-const OTHER_KINDS: [&str; 10] = [
-    "InvalidCapacity",
-    "NamespaceMissing",
-    "DuplicateCounter",
-    "DuplicateSubmitter",
-    "ParentMissing",
-    "ParentLoop",
-    "TooDeep",
-    "UnknownCounter",
-    "AllReserved",
-    "Active",
-];
-
 #[test]
-fn every_reason_of_a_job_has_a_test() {
-    let read = |path: &str| std::fs::read_to_string(repository::root().join(path)).unwrap();
-    let source = read("crds/src/conditions.rs");
-    let (_, all) = source.split_once("pub mod reasons").unwrap();
-    let mut untested = Vec::new();
-    let (mut section, mut count) = ("", 0);
-    let here = read("e2e/tests/product/reasons.rs");
-    for line in all.lines().map(str::trim) {
-        if let Some(heading) = line.strip_prefix("// Reasons ") {
-            section = heading;
-        }
-        let Some(reason) = line.strip_prefix("pub const ").and_then(|rest| rest.split('"').nth(1)) else { continue };
-        // `WaitingForTurn` is set by no version yet.
-        if section.starts_with("of an offer's") || OTHER_KINDS.contains(&reason) || reason == "WaitingForTurn" {
-            continue;
-        }
-        count += 1;
-        let is_in = |text: &str| text.matches(&format!("\"{reason}\"")).count();
-        let elsewhere = ELSEWHERE.iter().find(|(other, _)| *other == reason).map(|(_, file)| *file);
-        let is_tested = match elsewhere {
-            None => is_in(&here) > 0,
-            Some("") => true,
-            Some(file) => is_in(&read(&format!("e2e/tests/product/{file}"))) > 0,
-        };
-        untested.extend((!is_tested).then(|| reason.to_owned()));
-    }
-    assert!(count > 40, "only {count} reasons were found");
-    assert!(untested.is_empty(), "no test produces {untested:?}");
+fn a_job_is_pending_until_a_cycle_has_looked_at_it_again() {
+    let here = Stage::shared().namespace("unseen");
+    here.apply(&format!("{}{}", machine("m"), plain()));
+    shows(&here, "Claimed", "Committed");
+    // Nothing is written of what the cycles find out.
+    let told =
+        "object.status.conditions.exists(c, c.type == 'Matched' && !(c.reason in ['GangFound', 'PendingEvaluation']))";
+    let policy = hold_up(&here, "jobs/status", told);
+    let found = json!([{"type": "Matched", "status": "False", "reason": "NoCandidates", "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z"}]);
+    let patch = json!({"status": {"conditions": found}}).to_string();
+    here.until_held_up(&["patch", "gmj/j", "--subresource=status", "--type=merge", "--dry-run=server", "-p", &patch]);
+    here.merge("gmm/m", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
+    shows(&here, "Matched", "PendingEvaluation");
+    lift(&here, &policy);
+    shows(&here, "Matched", "OffersUnavailable");
 }

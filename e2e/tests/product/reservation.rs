@@ -42,7 +42,7 @@ fn half_of_the_pool_is_claimed_under_a_stream_of_small_jobs() {
     assert!(chips.get("gmj/big").pointer("/status/nomination").is_none(), "it has not waited for long enough");
     let waited = r#"{"status": {"waitedSeconds": 1800}}"#;
     chips.kubectl(&["patch", "gmj/big", "--subresource=status", "--type=merge", "-p", waited], None);
-    let told = chips.wait_reason("gmj/big", "Matched", "WaitingForReserved");
+    let told = chips.shows("gmj/big", "Matched", "WaitingForReserved");
     assert!(told.starts_with("held for it since ") && told.ends_with(": 0 of 2 offers are free"), "{told}");
     let big = chips.get("gmj/big");
     assert_eq!(text(&big, "/status/nomination/kind"), "Reservation");
@@ -65,7 +65,8 @@ fn half_of_the_pool_is_claimed_under_a_stream_of_small_jobs() {
     });
     assert_eq!(brief.pointer("/spec/activeDeadlineSeconds"), Some(&json!(2)), "{brief}");
     assert_eq!(members(&brief, "/spec/members"), of("soon"));
-    cfd.until("others to be told", || (!cfd.with_reason("gmj", "Matched", "HeldForOthers").is_empty()).then_some(()));
+    let told = cfd.until("others to be told", || cfd.with_reason("gmj", "Matched", "HeldForOthers").pop());
+    cfd.shows(&format!("gmj/{told}"), "Matched", "HeldForOthers");
     chips.wait("gmj/big", "Claimed");
     assert_eq!(condition(&cfd.get("gmj/brief"), "Finished").1, "ClaimExpired");
     let all = chips.list("gmatch");

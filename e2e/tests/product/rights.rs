@@ -66,8 +66,11 @@ fn workloads_are_started_where_the_chart_gives_the_right_and_nothing_else_stops_
     assert!(eda.list("jobs.batch").is_empty());
     // Where it may not, a job that wants one is told whom to ask; others are claimed as ever.
     web.apply(&(license("other", "sim", 1, 1) + &with_workload("asks")));
-    let message = web.wait_reason("gmj/asks", "Accepted", "WorkloadsDisabled");
+    let message = web.shows("gmj/asks", "Accepted", "WorkloadsDisabled");
     assert!(message.ends_with("add `web` to the chart's value workloads.namespaces"), "{message}");
+    web.merge("gmj/asks", r#"{"spec": {"workload": null}}"#);
+    web.shows("gmj/asks", "Accepted", "Accepted");
+    web.delete("gmj/asks");
     plain_claim(&web);
     // And so everywhere, if there are to be none.
     product::install_chart(web.access(), &["workloads.enabled=false"]).unwrap();

@@ -148,3 +148,30 @@ fn the_api_server_refuses_counts_that_contradict_each_other() {
     let why = here.wait_reason("gmj/j", "Accepted", "InvalidPort");
     assert_eq!(why, "spec.ports[0].count: found `64`; write an integer from 1 to 63");
 }
+
+#[test]
+fn a_match_has_at_most_64_members() {
+    let here = here("too-many");
+    let uid = |id: usize| format!("{id:08}-1111-4222-8333-123456789abc");
+    let member = |id: usize| {
+        let mut member = json!({"id": id, "kind": "Machine", "namespace": here.name, "name": format!("m{id}"), "uid": uid(id), "generation": 1,
+            "parent": 0, "parentPort": "node", "port": "other", "allocation": {"slots": 1}, "claimPolicy": "Auto"});
+        if id == 0 {
+            member =
+                json!({"id": 0, "kind": "Job", "namespace": here.name, "name": "j", "uid": uid(0), "generation": 1});
+        }
+        member
+    };
+    let refused = |members: usize| {
+        let spec = json!({"attempt": 1, "cycle": {"id": "c1", "time": "2026-01-01T00:00:00Z", "seed": 5}, "epoch": 3,
+            "reserveTimeoutSeconds": 30, "summary": "node=63", "rank": "0", "members": (0..members).map(member).collect::<Vec<_>>()});
+        let found =
+            json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Match", "metadata": {"name": "g"}, "spec": spec});
+        let create = ["-n", &here.name, "create", "--dry-run=server", "-f", "-"];
+        let output = here.access().kubectl(&create, Some(&found.to_string())).unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let (most, more) = (refused(64), refused(65));
+    assert!(!most.contains("spec.members"), "the schema takes 64: {most}");
+    assert!(more.contains("spec.members: Too many: 65: must have at most 64 items"), "{more}");
+}

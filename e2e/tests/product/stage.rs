@@ -147,6 +147,40 @@ impl Namespace {
         condition(&self.get(object), type_).2
     }
 
+    /// Waits until a policy of `hold_up` has taken effect: this write, which it is to refuse, is refused to another writer than the admin.
+    pub(crate) fn until_held_up(&self, write: &[&str]) {
+        let as_other = ["-n", &self.name, "--as=other", "--as-group=system:masters"];
+        self.until("the policy to take effect", || {
+            let output = self.access().kubectl(&[&as_other, write].concat(), None).unwrap();
+            String::from_utf8_lossy(&output.stderr).contains("held up").then_some(())
+        });
+    }
+
+    /// What `kubectl gangmatch why -o json` says of a job or an offer, such as `machine/m`.
+    pub(crate) fn why(&self, subject: &str) -> Value {
+        let arguments = ["why", subject, "-n", &self.name, "-o", "json"];
+        let output = product::plugin(self.access(), self.access().kubeconfig(), &arguments).unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    }
+
+    /// Waits until a condition of a job or an offer has this reason, and `why` gives the same; returns the message of the condition.
+    pub(crate) fn shows(&self, object: &str, type_: &str, reason: &str) -> String {
+        let message = self.wait_reason(object, type_, reason);
+        let (kind, name) = object.split_once('/').unwrap();
+        let subject = match kind {
+            "gmm" => format!("machine/{name}"),
+            "gml" => format!("license/{name}"),
+            _ => name.to_owned(),
+        };
+        let mut answer = Value::Null;
+        let said = until(&format!("why to say {reason}"), LIMIT, || {
+            answer = self.why(&subject);
+            Ok(says(&answer, type_, reason).then_some(()))
+        });
+        said.unwrap_or_else(|error| panic!("{error:#}: {answer:#}"));
+        message
+    }
+
     /// Waits until an answer about this namespace is `Some`.
     pub(crate) fn until<T>(&self, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         until(what, LIMIT, || Ok(ask())).unwrap()
@@ -162,6 +196,22 @@ impl Namespace {
     pub(crate) fn entries(&self, offer: &str) -> usize {
         let claims = self.get(offer).pointer("/status/claims").and_then(Value::as_object).cloned();
         claims.unwrap_or_default().len()
+    }
+}
+
+/// Whether an answer of `why` agrees with a condition.
+fn says(answer: &Value, type_: &str, reason: &str) -> bool {
+    let has = |path: &str, reason: &str| text(answer, path) == reason;
+    let remarks: Vec<String> =
+        answer["remarks"].as_array().into_iter().flatten().map(|one| text(one, "/reason")).collect();
+    match (type_, reason) {
+        // What follows the claim is said instead.
+        ("Matched", "GangFound") | ("Claimed", "Committed") | ("Preempted", "ClaimedAgain") => has("/state", "Held"),
+        ("Matched", "NotAccepted") => has("/state", "NotAccepted"),
+        ("Accepted", "Accepted") => !has("/state", "NotAccepted") && !has("/reason", "NotAccepted"),
+        ("Alive", "LeaseRenewed") | ("Overcommitted", "WithinCapacity") => remarks.is_empty(),
+        ("Claimed", _) => has("/reason", reason) || has("/lastClaim/reason", reason),
+        _ => has("/reason", reason) || has("/controller/reason", reason) || remarks.iter().any(|one| one == reason),
     }
 }
 

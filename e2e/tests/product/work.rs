@@ -145,7 +145,7 @@ pub(crate) fn a_template_runs_on_the_claimed_node_with_the_gang_in_its_environme
     assert_eq!(value("GANGMATCH_CPU_NODE"), Some(node));
     assert_eq!(value("GANGMATCH_LICENSE_NAME").as_deref(), Some("l"));
     assert_eq!(value("GANGMATCH_LICENSE_SEATS").as_deref(), Some("1"));
-    here.wait_reason("gmj/j", "Finished", "Completed");
+    here.shows("gmj/j", "Finished", "Completed");
     here.wait("gmj/j", "jsonpath={.status.phase}=Succeeded");
     free(&here, &["gmm/m", "gml/l"]);
     let job = here.get("gmj/j");
@@ -162,7 +162,7 @@ fn work_that_fails_finishes_its_job_badly() {
     node(&here, "m");
     here.apply(&license("l", "sim", 1, 1));
     here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Badly)})));
-    let message = here.wait_reason("gmj/j", "Finished", "WorkloadFailed");
+    let message = here.shows("gmj/j", "Finished", "WorkloadFailed");
     assert!(message.contains("backoff limit"), "{message}");
     here.wait("gmj/j", "jsonpath={.status.phase}=Failed");
     free(&here, &["gmm/m", "gml/l"]);
@@ -187,7 +187,7 @@ fn a_template_that_is_none_is_refused_before_anything_is_claimed() {
     here.apply(&job("k", &["cpu"], &json!({"jobTemplate": unknown})));
     let message = here.wait_reason("gmj/k", "Finished", "WorkloadFailed");
     assert!(message.starts_with("the batch Job was refused: ") && message.contains("No Name"), "{message}");
-    assert_eq!(condition(&here.get("gmj/k"), "Started").1, "WorkloadRefused");
+    here.shows("gmj/k", "Started", "WorkloadRefused");
     free(&here, &["gmm/m", "gml/l"]);
 }
 
@@ -274,6 +274,7 @@ fn starts_that_take_too_long_count_and_where_no_machine_is_to_blame_the_job_paus
     here.apply(&late.to_string());
     here.wait_reason("gmj/j", "Matched", "BackingOff");
     let message = here.wait_reason("gmj/j", "Finished", "RetryLimitReached");
+    here.shows("gmj/j", "Claimed", "StartTimedOut");
     assert!(message.starts_with("rejected 2 times, spec.retry.limit is 1; the last time StartTimedOut"), "{message}");
     free(&here, &["gml/l"]);
 }
@@ -501,9 +502,10 @@ fn m8_m12_a_running_job_that_is_cancelled_says_so_and_where_it_ran_and_goes_when
     here.apply(&license("l", "sim", 1, 1));
     here.apply(&job("j", &["cpu"], &json!({"jobTemplate": template(Ends::Never)})));
     here.wait("gmj/j", "jsonpath={.status.phase}=Running");
+    here.shows("gmj/j", "Started", "WorkloadStarted");
     let claimed = here.get("gmj/j");
     here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
-    here.wait_reason("gmj/j", "Finished", "Cancelled");
+    here.shows("gmj/j", "Finished", "Cancelled");
     let ended = here.get("gmj/j");
     assert_eq!(text(&ended, "/status/phase"), "Cancelled");
     let members = format!("cpu={0}/m license={0}/l", here.name);

@@ -43,6 +43,8 @@ pub struct Run<'s> {
     pub(super) bound: Vec<u32>,
     /// The reasons found so far.
     pub(super) whys: Whys,
+    /// Rows that are like another one, which is listed for them.
+    pub(super) likewise: Bits,
 }
 
 /// The keys of the roots of a cycle.
@@ -79,6 +81,7 @@ impl<'s> Run<'s> {
             checker: Checker::new(round.snapshot, round.config, round.now),
             bound: Vec::new(),
             whys: Whys::default(),
+            likewise: Bits::none(0),
         }
     }
 }

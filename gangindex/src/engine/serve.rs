@@ -83,7 +83,7 @@ impl Indexed {
     }
 
     /// Whether a root is a candidate for its own ports.
-    fn meets_itself(&self, run: &Run<'_>, class: usize, turn: &Turn<'_>) -> bool {
+    pub(super) fn meets_itself(&self, run: &Run<'_>, class: usize, turn: &Turn<'_>) -> bool {
         let offers = run.roots.offers.get(turn.number);
         let itself = offers.then(|| self.tables.table.first_row(turn.ad.place())).flatten();
         itself.filter(|row| run.admitted.get(as_usize(*row))).is_some_and(|row| {
@@ -194,7 +194,14 @@ impl Indexed {
         holds
     }
 
-    fn gang(&mut self, root: AdId, score: Score, rows: &[u32], ports: &[usize], candidate_sets: &[Candidates]) -> Gang {
+    pub(super) fn gang(
+        &mut self,
+        root: AdId,
+        score: Score,
+        rows: &[u32],
+        ports: &[usize],
+        candidate_sets: &[Candidates],
+    ) -> Gang {
         let mut members = Members::with_capacity(rows.len() + 1);
         members.push(Member { ad: root, edge: None, ask: Default::default() });
         for (port, (row, candidates)) in rows.iter().zip(ports).enumerate() {

@@ -272,6 +272,22 @@ impl Availability {
         self.takes.take(ask, own.terms, &self.terms)
     }
 
+    /// Whether two asks take the same of the offer at a place.
+    pub(crate) fn take_the_same(&mut self, one: u32, other: u32, place: usize) -> bool {
+        if one == other {
+            return true;
+        }
+        let ask = self.take_of(one, place).map(|take| take.ask.clone());
+        ask.is_some_and(|ask| self.take_of(other, place).is_some_and(|take| take.ask == ask))
+    }
+
+    /// What the offer at a place has in all, by number, and what is free of each amount.
+    pub(crate) fn free_of(&self, place: usize) -> Option<(u32, &[i64])> {
+        let own = self.stock.offers.get(place).copied().flatten()?;
+        let first = as_usize(own.first);
+        Some((own.terms, self.free.get(first..first + as_usize(own.amounts))?))
+    }
+
     /// Whether an ask fits into what is free.
     pub(crate) fn fits(&mut self, ask: u32, place: usize) -> bool {
         let Some(own) = self.stock.offers.get(place).copied().flatten() else { return false };

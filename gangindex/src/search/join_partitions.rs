@@ -1,6 +1,6 @@
 //! What can be bound to a port once port 0 is bound: for each partner at port 0, the best that agrees with it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 use matchmaker::Score;
@@ -110,6 +110,40 @@ impl JoinedPort {
             self.unjoinable.clone_from(&first.unjoinable);
             rest.iter().for_each(|partition| self.unjoinable.and(&partition.unjoinable));
         }
+    }
+
+    /// All candidates.
+    pub(crate) fn rows(&self) -> &[u32] {
+        &self.all
+    }
+
+    /// The columns of port 0 and those of this port that the joins read.
+    pub(crate) fn reads(&self) -> (Vec<u32>, Vec<u32>) {
+        let (mut of_hub, mut own) = (BTreeSet::new(), BTreeSet::new());
+        for join in self.partitions.iter().flat_map(|partition| &partition.joins) {
+            join.reads(&mut |var, column| {
+                let columns = if usize::from(var) == self.port { &mut own } else { &mut of_hub };
+                columns.insert(column);
+            });
+        }
+        (of_hub.into_iter().collect(), own.into_iter().collect())
+    }
+
+    /// The candidates that agree with a partner at port 0, whether they have room or not.
+    pub(crate) fn joined(&self, hub: u32, known: &mut Known<'_>) -> Vec<u32> {
+        let mut rows = Vec::new();
+        for partition in &self.partitions {
+            let list = partition.lists.get(as_usize(partition.list_for(hub, known.table)));
+            let Some(list) = list else { continue };
+            known.table.words.meter.spend(1);
+            match list.agrees {
+                true => rows.extend_from_slice(&list.rows),
+                false => {
+                    rows.extend(list.rows.iter().filter(|row| known.agree(&partition.joins, hub, **row, self.port)));
+                }
+            }
+        }
+        rows
     }
 
     /// Whether all candidates are full.

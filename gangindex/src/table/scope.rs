@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use classad::{Ad, Expr, Kind, Name, is_pure};
+use classad::{Ad, Expr, Kind, Name, SCOPE_WORDS, is_pure};
 use foldhash::fast::RandomState;
 use matchmaker::Ports;
 use smallvec::{SmallVec, smallvec};
 
-/// Names that mean something else than an attribute, wherever they are not attributes.
-const SPECIAL: [&str; 9] = ["self", "my", "parent", "toplevel", "root", "currenttime", "other", "target", "members"];
+/// Names that mean something else than an attribute, beside [`SCOPE_WORDS`], wherever they are not attributes.
+const SPECIAL: [&str; 2] = ["currenttime", "members"];
 
 /// How deep references are followed from one expression into the next.
 const NESTING_MAX: usize = 24;
@@ -18,7 +18,7 @@ pub(crate) const CLOSURE_MAX: usize = 2_000;
 
 /// Whether a name means something else than an attribute.
 pub(crate) fn is_special(name: &Name) -> bool {
-    SPECIAL.iter().any(|special| name == special)
+    SCOPE_WORDS.iter().chain(&SPECIAL).any(|special| name == special)
 }
 
 /// Whether the value of an expression of an ad depends on the ad's own attributes alone: on no label, no partner, no time

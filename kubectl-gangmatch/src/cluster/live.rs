@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crds::conditions::{find, reasons, types};
 use crds::{Account, Job, License, Machine, MachineClass, Match, PoolPolicy};
 use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use pool::{AgentLiveness, NodeFacts, ObjectKey, Objects, OfferRef, OwnerTrust};
 use serde::de::DeserializeOwned;
@@ -166,12 +167,14 @@ impl Pool {
     fn believe_conditions(&mut self) {
         let (mut agents, mut nodes, mut trusted) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
         for offer in self.objects.offers() {
-            let ready = ready_reason(offer);
+            let ready = ready(offer);
+            let reason = ready.map(|ready| ready.reason.as_str());
             if offer.fields.agent.is_some() {
                 agents.insert((offer.kind, offer.key()), agent(offer));
             }
-            nodes.extend(offer.node_name.and_then(|name| node(name, ready)));
-            if ready != Some(reasons::NAMESPACE_NOT_TRUSTED) {
+            nodes.extend(offer.node_name.and_then(|name| node(name, reason)));
+            // An offer that accepts claims says why only those of its own namespace, if it is so.
+            if ready.is_none_or(|ready| ready.status != "True" || ready.message.is_empty()) {
                 trusted.insert(offer.key().namespace);
             }
         }
@@ -189,9 +192,8 @@ impl Pool {
     }
 }
 
-/// The reason of an offer's condition Ready.
-pub(crate) fn ready_reason<'o>(offer: OfferRef<'o>) -> Option<&'o str> {
-    find(&offer.status?.conditions, types::READY).map(|ready| ready.reason.as_str())
+fn ready<'o>(offer: OfferRef<'o>) -> Option<&'o Condition> {
+    find(&offer.status?.conditions, types::READY)
 }
 
 fn agent(offer: OfferRef<'_>) -> AgentLiveness {

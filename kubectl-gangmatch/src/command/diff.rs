@@ -184,11 +184,14 @@ fn difference(a: &BTreeMap<ObjectKey, Fate>, b: &BTreeMap<ObjectKey, Fate>) -> D
 }
 
 fn text(found: &Difference) -> String {
-    let jobs = |count: usize| if count == 1 { "1 job".to_owned() } else { format!("{count} jobs") };
+    let jobs = |count: usize, than: &str| match count {
+        1 => format!("With B, 1 {than} job runs"),
+        _ => format!("With B, {count} {than} jobs run"),
+    };
     let [a, b] = found.totals;
     let mut text = match b.run.cmp(&a.run) {
-        std::cmp::Ordering::Greater => format!("With B {} more run", jobs(b.run - a.run)),
-        std::cmp::Ordering::Less => format!("With B {} fewer run", jobs(a.run - b.run)),
+        std::cmp::Ordering::Greater => jobs(b.run - a.run, "more"),
+        std::cmp::Ordering::Less => jobs(a.run - b.run, "fewer"),
         std::cmp::Ordering::Equal => "As many jobs run with B as with A".to_owned(),
     };
     text.push_str(&format!(": {} of {} with A, {} of {} with B.\n", a.run, a.jobs, b.run, b.jobs));
@@ -211,7 +214,8 @@ fn text(found: &Difference) -> String {
     }
     for (what, list) in [("A", &found.only_in_a), ("B", &found.only_in_b)] {
         if !list.is_empty() {
-            text.push_str(&format!("\n{} in {what} only.\n", jobs(list.len())));
+            let jobs = if list.len() == 1 { "job" } else { "jobs" };
+            text.push_str(&format!("\n{} {jobs} in {what} only.\n", list.len()));
         }
     }
     text

@@ -27,7 +27,7 @@ pub(crate) mod snapshot;
 pub(crate) mod status;
 pub(crate) mod summary;
 pub(crate) mod suspend;
-mod together;
+pub(crate) mod together;
 pub(crate) mod top;
 pub(crate) mod userprio;
 pub(crate) mod verdicts;

@@ -60,6 +60,21 @@ pub(crate) struct Options {
     #[arg(long, value_enum, value_name = "ALGORITHM", ignore_case = true, conflicts_with = "search")]
     placing: Option<Placing>,
 
+    #[command(flatten)]
+    collective: CollectiveOptions,
+
+    /// With --placing Fcfs: the first job that fits no offer ends the window.
+    #[arg(long, requires = "placing")]
+    blocked: bool,
+
+    /// With --placing Fcfs: which of the offers that it fits a job gets.
+    #[arg(long, value_enum, requires = "placing", default_value_t = PickBy::MostFree)]
+    pick: PickBy,
+}
+
+/// The settings of collective placing.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CollectiveOptions {
     /// With --placing Collective: so many jobs are placed together, the first ones in the order of their turns. The others follow in turn.
     #[arg(long, value_name = "JOBS", requires = "placing", value_parser = clap::value_parser!(u16).range(1..=20_000))]
     placing_window: Option<u16>,
@@ -75,14 +90,6 @@ pub(crate) struct Options {
     /// With --placing Collective: a job that has waited for so many seconds, and has a gang in turn, has one.
     #[arg(long, value_name = "SECONDS", requires = "placing", value_parser = clap::value_parser!(u32))]
     placing_max_wait: Option<u32>,
-
-    /// With --placing Fcfs: the first job that fits no offer ends the window.
-    #[arg(long, requires = "placing")]
-    blocked: bool,
-
-    /// With --placing Fcfs: which of the offers that it fits a job gets.
-    #[arg(long, value_enum, requires = "placing", default_value_t = PickBy::MostFree)]
-    pick: PickBy,
 }
 
 /// How the jobs are served.
@@ -96,6 +103,32 @@ pub(crate) enum Method {
     Window(Scheme),
 }
 
+impl CollectiveOptions {
+    /// The settings.
+    ///
+    /// # Errors
+    /// There are some, and jobs are not placed together.
+    pub(crate) fn settings(&self, is_collective: bool) -> anyhow::Result<Settings> {
+        let CollectiveOptions { placing_window, placing_weight, placing_steps, placing_max_wait } = self;
+        let some = placing_window.is_some()
+            || placing_weight.is_some()
+            || placing_steps.is_some()
+            || placing_max_wait.is_some();
+        if some && !is_collective {
+            anyhow::bail!(
+                "--placing-window, --placing-weight, --placing-steps and --placing-max-wait have an effect on --placing Collective only; leave \
+                 them out"
+            );
+        }
+        Ok(Settings {
+            window: placing_window.map_or(DEFAULTS.window, usize::from),
+            weight: placing_weight.unwrap_or(DEFAULTS.weight),
+            steps: placing_steps.unwrap_or(DEFAULTS.steps),
+            max_wait: placing_max_wait.map_or(DEFAULTS.max_wait, i64::from),
+        })
+    }
+}
+
 impl Options {
     /// The way that is chosen.
     ///
@@ -106,24 +139,10 @@ impl Options {
         if placing != Placing::Fcfs && (self.blocked || !matches!(self.pick, PickBy::MostFree)) {
             anyhow::bail!("--blocked and --pick have an effect on --placing Fcfs only; leave them out");
         }
-        let of_collective = self.placing_window.is_some()
-            || self.placing_weight.is_some()
-            || self.placing_steps.is_some()
-            || self.placing_max_wait.is_some();
-        if placing != Placing::Collective && of_collective {
-            anyhow::bail!(
-                "--placing-window, --placing-weight, --placing-steps and --placing-max-wait have an effect on --placing Collective only; leave \
-                 them out"
-            );
-        }
+        let settings = self.collective.settings(placing == Placing::Collective)?;
         Ok(match placing {
             Placing::InTurn => Method::InTurn,
-            Placing::Collective => Method::Collective(Settings {
-                window: self.placing_window.map_or(DEFAULTS.window, usize::from),
-                weight: self.placing_weight.unwrap_or(DEFAULTS.weight),
-                steps: self.placing_steps.unwrap_or(DEFAULTS.steps),
-                max_wait: self.placing_max_wait.map_or(DEFAULTS.max_wait, i64::from),
-            }),
+            Placing::Collective => Method::Collective(settings),
             Placing::Fcfs => Method::Window(Scheme::Fcfs { pick: self.pick.into(), blocked: self.blocked }),
             Placing::Srfm => Method::Window(Scheme::Srfm),
             Placing::SrfmPrinted => Method::Window(Scheme::SrfmPrinted),

@@ -6,9 +6,10 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config, Cycle, Evictions, FindGang, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt,
-    reserve, summary,
+    AdId, Config, Cycle, FindGang, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt, reserve,
+    summary,
 };
+use policy::Evictions;
 use pool::{
     CycleInputs, ObjectKey, Objects, PreemptionInput, ReservationInput, nominated, nomination_of, preemption_input,
     reason_of, reservation_input,

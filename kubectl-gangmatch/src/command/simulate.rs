@@ -9,6 +9,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::ObjectKey;
 use serde_json::json;
 
+use super::placing::CollectiveOptions;
+use super::together::print_objective;
 use super::why::KINDS;
 use crate::cluster::{ClusterSource, ManifestOptions, Pool};
 use crate::manifests;
@@ -37,6 +39,13 @@ pub(crate) struct SimulateArguments {
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
 
+    /// How the jobs are served, those of the cluster included: write how the controller does it (chart value `placing.policy`).
+    #[arg(long, value_enum, value_name = "POLICY", ignore_case = true)]
+    placing: Option<Policy>,
+
+    #[command(flatten)]
+    collective: CollectiveOptions,
+
     #[command(flatten)]
     output: AnswerOptions,
 
@@ -44,9 +53,22 @@ pub(crate) struct SimulateArguments {
     source: ClusterSource,
 }
 
+/// How the controller serves jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Policy {
+    /// Each job gets its best gang, one job after the other.
+    #[value(name = "InTurn")]
+    InTurn,
+    /// The jobs of a window get their gangs together: as many as possible, then the best ones.
+    #[value(name = "Collective")]
+    Collective,
+}
+
 /// Prints an answer for each job of the manifests.
 pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let SimulateArguments { source, snapshot: file, .. } = arguments;
+    let SimulateArguments { source, snapshot: file, placing, collective, .. } = arguments;
+    let is_collective = *placing == Some(Policy::Collective);
+    let settings = Some(collective.settings(is_collective)?).filter(|_| is_collective);
     let (mut pool, now) = match file {
         Some(file) => snapshot::read(file).map(|saved| (saved.pool, saved.time))?,
         None => (source.read(&KINDS)?, source.time()),
@@ -67,9 +89,14 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
     pool.problems.extend(problems.iter().map(ToString::to_string));
     let jobs = add(&mut pool, loaded, now);
-    let mut case = Case::of(&pool, now);
+    let mut case = Case::with_placing(&pool, now, settings);
     let answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
-    let text: Vec<String> = answers.iter().map(job_text).collect();
+    let mut text: Vec<String> = answers.iter().map(job_text).collect();
+    if let Some(placement) = &case.placement {
+        let mut objective = Vec::new();
+        print_objective(&mut objective, &placement.together)?;
+        text.push(String::from_utf8(objective)?);
+    }
     arguments.output.print(out, &text.join("\n"), &json!({"items": answers}))?;
     Ok(output::remarks(&pool)?)
 }

@@ -51,6 +51,16 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
+    /// Why a root waits that has a gang in turn, if it is one.
+    pub(crate) fn passed_over(&self, pool: &Snapshot, root: AdId) -> Option<String> {
+        let gang = self.together.passed_over.iter().find(|gang| gang.root() == Some(root))?;
+        let since = pool.roots.iter().find(|waiting| waiting.ad == root).map_or(0, |waiting| waiting.since);
+        let due = jiff::Timestamp::from_second(since.saturating_add(self.settings.max_wait));
+        let due = due.ok().filter(|_| since > 0).map(|due| format!("; from {due} on it is not passed over"));
+        let (members, due) = (summary(pool, gang), due.unwrap_or_default());
+        Some(format!("it has a gang in turn ({members}), but other jobs are placed instead{due}"))
+    }
+
     /// The roots without a gang that have none in turn either, with the reasons.
     pub(crate) fn others_unmatched(&self) -> impl Iterator<Item = &Unmatched> {
         let passed_over: BTreeSet<AdId> = self.together.passed_over.iter().filter_map(Gang::root).collect();
@@ -72,14 +82,10 @@ pub(crate) fn place(pool: &Snapshot, settings: Settings, config: &Config, now: i
 
 /// The roots that have a gang in turn, and none here.
 pub(crate) fn print_passed_over(out: &mut impl Write, pool: &Snapshot, placement: &Placement) -> anyhow::Result<()> {
-    for gang in &placement.together.passed_over {
-        let Some(root) = gang.root() else { continue };
+    for root in placement.together.passed_over.iter().filter_map(Gang::root) {
         let key = pool.ad(root).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
-        let since = pool.roots.iter().find(|waiting| waiting.ad == root).map_or(0, |waiting| waiting.since);
-        let due = jiff::Timestamp::from_second(since.saturating_add(placement.settings.max_wait));
-        let due = due.ok().filter(|_| since > 0).map(|due| format!("; from {due} on it is not passed over"));
-        let (members, due) = (summary(pool, gang), due.unwrap_or_default());
-        writeln!(out, "{key} waits: it has a gang in turn ({members}), but other jobs are placed instead{due}")?;
+        let why = placement.passed_over(pool, root).unwrap_or_default();
+        writeln!(out, "{key} waits: {why}")?;
         writeln!(out)?;
     }
     Ok(())
@@ -87,14 +93,25 @@ pub(crate) fn print_passed_over(out: &mut impl Write, pool: &Snapshot, placement
 
 /// The objective of the window, beside that in turn.
 pub(crate) fn print_objective(out: &mut impl Write, together: &Together) -> anyhow::Result<()> {
-    let Together { placed, in_turn, bound, proven, .. } = together;
-    let most = if *proven || *bound == placed.gangs {
-        "that is the most".to_owned()
-    } else {
-        format!("more than {bound} are not possible")
+    let Together { placed, in_turn, bound, proven, charged, .. } = together;
+    let most = |is_most: bool, bound: String| match is_most {
+        true => "that is the most".to_owned(),
+        false => format!("more than {bound} are not possible"),
     };
-    writeln!(out, "Placed together: {}; in turn it would be {}; {most}.", placed.gangs, in_turn.gangs)?;
+    let is_most = *bound == placed.gangs || *proven && charged.is_none();
+    let most_gangs = most(is_most, bound.to_string());
+    writeln!(out, "Placed together: {}; in turn it would be {}; {most_gangs}.", placed.gangs, in_turn.gangs)?;
+    if let Some(charged) = charged {
+        let [all, before, bound] = [charged.placed, charged.in_turn, charged.bound].map(units);
+        let most = most(*proven || charged.bound == charged.placed, format!("{bound:.3}"));
+        writeln!(out, "Charged for them: {all:.3}; in turn it would be {before:.3}; {most}.")?;
+    }
     let [ranks, before] = [placed, in_turn].map(|reached| reached.score.own.to_real());
     writeln!(out, "Sum of ranks: {ranks:.3}; in turn it would be {before:.3}.")?;
     Ok(())
+}
+
+/// An amount in micros as a number of units.
+fn units(micros: u128) -> f64 {
+    micros as f64 / 1e6
 }

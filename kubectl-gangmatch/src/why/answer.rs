@@ -1,5 +1,10 @@
 //! The answer of `why` about a job, as data. The words are in `text.rs`.
 
+use std::sync::Arc;
+
+use crds::ad::Rejected;
+use crds::conditions::reasons;
+use pool::Prepared;
 use serde::Serialize;
 
 /// Why a job waits, or where it runs.
@@ -21,6 +26,9 @@ pub(crate) struct JobAnswer {
     /// How its last claim or attempt ended, if it has none now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) last_claim: Option<Said>,
+    /// What else its conditions say: warnings, a preemption, a workload that did not start.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remarks: Vec<Said>,
     /// Since when it is in this state, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<String>,
@@ -63,6 +71,21 @@ pub(crate) struct Said {
     pub(crate) message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) hint: Option<String>,
+}
+
+impl Said {
+    pub(crate) fn of(reason: &str, message: impl Into<String>) -> Said {
+        Said { reason: reason.to_owned(), message: message.into(), hint: None }
+    }
+}
+
+/// Why an ad is not accepted, or what of it is ignored.
+pub(crate) fn of_ad(ad: &Result<Arc<Prepared>, Rejected>) -> Option<Said> {
+    match ad {
+        Ok(prepared) if prepared.warnings.is_empty() => None,
+        Ok(prepared) => Some(Said::of(reasons::ACCEPTED_WITH_WARNINGS, prepared.warnings.join("; "))),
+        Err(rejected) => Some(Said::of(rejected.reason, rejected.message.clone())),
+    }
 }
 
 /// One port of the job. Every offer is counted once, under the first of these that is true of it.

@@ -12,6 +12,7 @@ use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, usage
 use super::answer::{Holder, TakenOffer};
 use crate::cluster::Pool;
 use crate::command::accounts;
+use crate::command::together::{self, Placement, Settings};
 
 /// How many holders of an offer are named.
 const HOLDERS_MAX: usize = 8;
@@ -23,6 +24,8 @@ pub(crate) struct Case<'p> {
     /// Its offers that accept no claims, or none from other namespaces.
     pub(crate) unavailable: Vec<Unavailable>,
     pub(crate) cycle: Cycle,
+    /// How its jobs were placed, if they were placed together.
+    pub(crate) placement: Option<Placement>,
     /// What the cycle leaves.
     pub(crate) left: Snapshot,
     pub(crate) config: Config,
@@ -33,14 +36,23 @@ pub(crate) struct Case<'p> {
 impl<'p> Case<'p> {
     /// Runs a cycle on the pool.
     pub(crate) fn of(pool: &'p Pool, now: Timestamp) -> Case<'p> {
+        Case::with_placing(pool, now, None)
+    }
+
+    /// The same; with settings, a cycle whose jobs are placed together.
+    pub(crate) fn with_placing(pool: &'p Pool, now: Timestamp, together: Option<Settings>) -> Case<'p> {
         let (config, mut finder) = (Config::product(), Indexed::new());
         let mut builder = SnapshotBuilder::default();
         let mut snapshot = builder.build(&pool.objects, &CycleInputs::of(&pool.objects));
         accounts::add(&mut snapshot, &pool.objects, now);
         let unavailable = builder.unavailable(&pool.objects);
-        let cycle = finder.negotiate(&snapshot, &config, now.as_second());
+        let placement = together.map(|settings| together::place(&snapshot, settings, &config, now.as_second()));
+        let cycle = match &placement {
+            Some(placement) => placement.together.cycle.clone(),
+            None => finder.negotiate(&snapshot, &config, now.as_second()),
+        };
         let left = snapshot.after(&cycle.gangs);
-        Case { pool, snapshot, unavailable, cycle, left, config, now, finder }
+        Case { pool, snapshot, unavailable, cycle, placement, left, config, now, finder }
     }
 
     /// The root of a job, if it waits.

@@ -13,7 +13,7 @@ use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_s
 
 use super::answer::{
     ChangeAnswer, Conflict, ConjunctAnswer, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
-    UnknownAnswer,
+    UnknownAnswer, of_ad,
 };
 use super::case::{Case, claimed_since};
 use super::displaced::preemption_answer;
@@ -40,10 +40,11 @@ pub(crate) fn job_answer(case: &mut Case<'_>, key: &ObjectKey) -> Option<JobAnsw
             answer.message = "spec.suspend is true; it waits when that is false".to_owned();
         }
         JobState::NotAccepted => {
-            let rejected = held.ad.as_ref().err();
-            answer.state = "NotAccepted";
-            answer.reason = rejected.map_or(reasons::NOT_ACCEPTED, |rejected| rejected.reason).to_owned();
-            answer.message = rejected.map(|rejected| rejected.message.clone()).unwrap_or_default();
+            let Said { reason, message, .. } = of_ad(&held.ad).unwrap_or_else(|| Said::of(reasons::NOT_ACCEPTED, ""));
+            (answer.state, answer.reason, answer.message) = ("NotAccepted", reason, message);
+        }
+        JobState::Waits if is_refused_for_the_rest(&held.object) => {
+            told(&held.object, types::ACCEPTED, "NotAccepted", &mut answer);
         }
         JobState::Waits if [Kind::Machine, Kind::License].iter().any(|kind| case.pool.partly.contains(kind)) => {
             as_the_controller_says(&held.object, &mut answer);
@@ -53,6 +54,7 @@ pub(crate) fn job_answer(case: &mut Case<'_>, key: &ObjectKey) -> Option<JobAnsw
             waits(case, key, &object, &mut answer);
         }
     }
+    answer.remarks = remarks(held, state);
     if state != JobState::Held {
         answer.last_claim = conditions(&held.object).and_then(|conditions| of_condition(conditions, types::CLAIMED));
     }
@@ -65,8 +67,24 @@ fn conditions(job: &Job) -> Option<&[Condition]> {
 
 /// What a condition says.
 fn of_condition(conditions: &[Condition], type_: &str) -> Option<Said> {
-    let found = find(conditions, type_)?;
-    Some(Said { reason: found.reason.clone(), message: found.message.clone(), hint: None })
+    find(conditions, type_).map(|found| Said::of(&found.reason, found.message.clone()))
+}
+
+/// Whether the controller does not accept the job for something that is not in its manifest.
+fn is_refused_for_the_rest(job: &Job) -> bool {
+    let accepted = find(conditions(job).unwrap_or_default(), types::ACCEPTED);
+    let rest = [reasons::WORKLOADS_DISABLED, reasons::NAMESPACE_OVER_BUDGET];
+    accepted.is_some_and(|accepted| accepted.status == "False" && rest.contains(&accepted.reason.as_str()))
+}
+
+/// What is said beside the state: what of the ad is ignored, whether its last gang was preempted, and of a job that has finished whether its
+/// workload did not start.
+fn remarks(held: &Cached<Job>, state: JobState) -> Vec<Said> {
+    let all = conditions(&held.object).unwrap_or_default();
+    let says = |type_, status| find(all, type_).filter(|found| found.status == status).and(of_condition(all, type_));
+    let warnings = held.ad.is_ok().then(|| of_ad(&held.ad)).flatten();
+    let not_started = (state == JobState::Finished).then(|| says(types::STARTED, "False")).flatten();
+    warnings.into_iter().chain(says(types::PREEMPTED, "True")).chain(not_started).collect()
 }
 
 /// A job that a Match holds.
@@ -171,6 +189,10 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         return;
     }
     answer.state = "Waits";
+    if let Some(why) = case.placement.as_ref().and_then(|placement| placement.passed_over(&case.snapshot, root.ad)) {
+        (answer.reason, answer.message) = (reasons::WAITING_FOR_TURN.to_owned(), why);
+        return;
+    }
     let Some(unmatched) = case.unmatched(root.ad).cloned() else {
         answer.reason = reasons::SEARCH_BUDGET_EXHAUSTED.to_owned();
         answer.message = "the cycle had no steps left to say why".to_owned();

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use analysis::{Pair, inspect_offer};
 use crds::OfferKind;
-use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd};
-use pool::{ObjectKey, not_ready, usage, used_text, why_not_others};
+use crds::conditions::Holds;
+use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd, Usage};
+use pool::{ObjectKey, Objects, OfferRef, alive, overcommitted, ready, usage, used_text};
 use serde::Serialize;
 
-use super::answer::TakenOffer;
+use super::answer::{Said, TakenOffer, of_ad};
 use super::case::Case;
 use super::ports::refusing_part;
 
@@ -24,14 +25,14 @@ pub(crate) struct OfferAnswer {
     pub(crate) name: String,
     /// It accepts claims.
     pub(crate) ready: bool,
-    /// The reason if it does not.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// The reason of its condition Ready.
     pub(crate) reason: String,
+    /// Why it does not accept them, or why only those of its own namespace.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) message: String,
-    /// Why jobs of other namespaces cannot claim it although it allows them.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub(crate) own_namespace_only: String,
+    /// What is wrong with it, as its other conditions say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) remarks: Vec<Said>,
     #[serde(flatten)]
     pub(crate) taken: TakenOffer,
     /// How many jobs wait.
@@ -79,21 +80,27 @@ impl JobCount {
 pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) -> Option<OfferAnswer> {
     let objects = &case.pool.objects;
     let offer = objects.offer(kind, key)?;
-    let problem = not_ready(offer, objects);
+    let ad_key = AdKey { kind: kind.as_str().to_owned(), namespace: key.namespace.clone(), name: key.name.clone() };
+    let found = case.snapshot.find(&ad_key).and_then(|id| Some((id, case.snapshot.ad(id)?)));
+    let taken = found.map(|(id, _)| case.taken(id)).unwrap_or_else(|| TakenOffer {
+        offer: format!("{} {key}", kind.as_str().to_ascii_lowercase()),
+        used: used_text(offer.capacity, &usage(offer.status)),
+        holders: Vec::new(),
+        others: 0,
+    });
+    let left = found.and_then(|(id, _)| case.left.ad(id)).and_then(PoolAd::offer);
+    let used = left.map_or_else(|| usage(offer.status), |left| left.usage.clone());
+    let has_claims = !taken.holders.is_empty() || taken.others > 0;
+    let (holds, reason, message) = ready(offer, &used, has_claims, objects);
     let mut answer = OfferAnswer {
         kind: kind.as_str(),
         namespace: key.namespace.clone(),
         name: key.name.clone(),
-        ready: problem.is_none(),
-        reason: problem.as_ref().map(|(reason, _)| (*reason).to_owned()).unwrap_or_default(),
-        message: problem.map(|(_, message)| message).unwrap_or_default(),
-        own_namespace_only: why_not_others(offer, objects),
-        taken: TakenOffer {
-            offer: format!("{} {key}", kind.as_str().to_ascii_lowercase()),
-            used: used_text(offer.capacity, &usage(offer.status)),
-            holders: Vec::new(),
-            others: 0,
-        },
+        ready: holds == Holds::True,
+        reason: reason.to_owned(),
+        message,
+        remarks: remarks(offer, &used, objects),
+        taken,
         waiting: case.snapshot.roots.len(),
         could_use: JobCount::default(),
         refuses: Vec::new(),
@@ -102,12 +109,19 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
         not_admitted: JobCount::default(),
         notes: case.pool.notes.clone(),
     };
-    let ad_key = AdKey { kind: kind.as_str().to_owned(), namespace: key.namespace.clone(), name: key.name.clone() };
-    if let Some((id, ad)) = case.snapshot.find(&ad_key).and_then(|id| Some((id, case.snapshot.ad(id)?))) {
-        answer.taken = case.taken(id);
-        jobs(case, (id, ad), &mut answer);
+    if let Some(found) = found {
+        jobs(case, found, &mut answer);
     }
     Some(answer)
+}
+
+/// What its conditions Accepted, Alive and Overcommitted say, if something is wrong.
+fn remarks(offer: OfferRef<'_>, used: &Usage, objects: &Objects) -> Vec<Said> {
+    let alive = offer.fields.agent.as_ref().map(|_| alive(offer, objects.agent(offer.kind, &offer.key())));
+    let silent = alive.filter(|(holds, ..)| *holds != Holds::True);
+    let over = Some(overcommitted(offer.capacity, used)).filter(|(holds, ..)| *holds == Holds::True);
+    let of_conditions = silent.into_iter().chain(over).map(|(_, reason, message)| Said::of(reason, message));
+    of_ad(offer.ad).into_iter().chain(of_conditions).collect()
 }
 
 /// Sorts the jobs that wait by what stands between them and the offer.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, TakenOffer};
+use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer};
 use super::offer::{JobCount, OfferAnswer};
 
 /// The answer about a job.
@@ -34,6 +34,7 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
             line(&mut text, 0, &format!("Hint: {hint}"));
         }
     }
+    remarks_text(&mut text, &answer.remarks);
     if let Some(last) = &answer.last_claim {
         let message = if last.message.is_empty() { String::new() } else { format!(": {}", last.message) };
         line(&mut text, 0, &format!("Its last claim ended: {}{message}", last.reason));
@@ -66,6 +67,12 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         answer.evidence.iter().for_each(|offer| line(&mut text, 2, offer));
     }
     text
+}
+
+fn remarks_text(text: &mut String, remarks: &[Said]) {
+    for Said { reason, message, .. } in remarks {
+        line(text, 0, &if message.is_empty() { reason.clone() } else { format!("{reason}: {message}") });
+    }
 }
 
 fn conflict_text(conflict: &Conflict) -> String {
@@ -215,9 +222,10 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
         false => format!("{} accepts no claims: {}: {}", answer.taken.offer, answer.reason, answer.message),
     };
     line(&mut text, 0, &first);
-    if !answer.own_namespace_only.is_empty() {
-        line(&mut text, 0, &answer.own_namespace_only);
+    if answer.ready && !answer.message.is_empty() {
+        line(&mut text, 0, &answer.message);
     }
+    remarks_text(&mut text, &answer.remarks);
     for holder in &answer.taken.holders {
         line(&mut text, 2, &holder_text(holder));
     }

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::io::{Read as _, Write as _};
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
@@ -114,6 +115,59 @@ mod tests {
         check("top");
     }
 
+    /// `top` on a terminal that `script` makes, and whose size `stty` changes.
+    #[test]
+    fn top_follows_the_size_of_the_terminal_and_leaves_it_as_it_was() {
+        let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
+        if !["script", "stty"].iter().all(is_there) {
+            println!("SKIPPED, NOTHING WAS TESTED: `script` of util-linux is not on PATH");
+            return;
+        }
+        let cluster = cluster("terminal");
+        let (terminal, after) = (cluster.join("terminal"), cluster.join("after"));
+        let line = format!(
+            "tty >{}; stty rows 40 cols 200; {} top --every 1; stty -a >{}",
+            terminal.display(),
+            env!("CARGO_BIN_EXE_kubectl-gangmatch"),
+            after.display()
+        );
+        let path = format!("{}:{}", here().display(), std::env::var("PATH").unwrap());
+        let mut program = Command::new("script");
+        program.args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"]);
+        program.env("PATH", path).env("CLUSTER", &cluster).env("GANGMATCH_NOW", "2026-11-21T15:00:00Z");
+        let mut child = program.env_remove("COLUMNS").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let begun = std::time::Instant::now();
+        let mut seen = String::new();
+        // A frame begins in the corner of the screen, and ends with nothing below it.
+        let mut frame_with = |wanted: &dyn Fn(&str) -> bool| loop {
+            let mut some = [0; 4096];
+            let length = screen.read(&mut some).unwrap();
+            seen.push_str(&String::from_utf8_lossy(&some[..length]));
+            let frame = seen.rsplit("\x1b[H").find(|frame| frame.contains("\x1b[J"));
+            if frame.is_some_and(wanted) {
+                break;
+            }
+            assert!(length > 0 && begun.elapsed().as_secs() < 60, "{seen}");
+        };
+        frame_with(&|frame| frame.contains("`other.Memory >= 131072` rejects 4"));
+        let size = |rows: &str, columns: &str| {
+            let device = std::fs::read_to_string(&terminal).unwrap();
+            let mut stty = Command::new("stty");
+            assert!(stty.args(["-F", device.trim(), "rows", rows, "cols", columns]).status().unwrap().success());
+        };
+        size("20", "80");
+        frame_with(&|frame| frame.contains("...") && frame.lines().count() <= 20 && !frame.contains("rejects"));
+        size("40", "200");
+        frame_with(&|frame| frame.contains("`other.Memory >= 131072` rejects 4"));
+        keys.write_all(b"q").unwrap();
+        let mut rest = String::new();
+        screen.read_to_string(&mut rest).unwrap();
+        assert!(child.wait().unwrap().success() && rest.contains("\x1b[?25h\x1b[?1049l"), "{rest:?}");
+        let settings = std::fs::read_to_string(after).unwrap();
+        assert!(settings.contains(" icanon") && settings.contains(" echo "), "{settings}");
+    }
+
     #[test]
     fn queue() {
         check("queue");
@@ -142,6 +196,46 @@ mod tests {
     #[test]
     fn slips() {
         check("slips");
+    }
+
+    #[test]
+    fn cycles() {
+        check("cycles");
+    }
+
+    #[test]
+    fn language() {
+        check("language");
+    }
+
+    /// Each verb stands in a transcript with what it prints, and with an error.
+    #[test]
+    fn every_verb_has_a_transcript() {
+        let help = Command::new(env!("CARGO_BIN_EXE_kubectl-gangmatch")).arg("--help").output().unwrap();
+        let help = String::from_utf8(help.stdout).unwrap();
+        let (_, verbs) = help.split_once("Commands:\n").unwrap();
+        let verbs = verbs.lines().take_while(|line| line.starts_with("  "));
+        let verbs: Vec<&str> =
+            verbs.filter_map(|line| line.split_whitespace().next()).filter(|verb| *verb != "help").collect();
+        assert!(verbs.len() > 25, "{help}");
+        let folder = std::fs::read_dir(here().join("transcripts")).unwrap();
+        let transcripts: Vec<String> =
+            folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
+        let commands: Vec<&str> = transcripts.iter().flat_map(|text| text.split("\n$ ")).collect();
+        for verb in verbs {
+            let of_verb = |command: &&&str| {
+                let command = command.trim_start_matches("$ ");
+                command.split_whitespace().nth(2) == Some(verb)
+            };
+            let (failed, done): (Vec<&&str>, Vec<&&str>) =
+                commands.iter().filter(of_verb).partition(|command| command.contains("\nexit status "));
+            assert!(
+                !failed.is_empty() && !done.is_empty(),
+                "{verb}: {} that fail, {} that do not",
+                failed.len(),
+                done.len()
+            );
+        }
     }
 
     #[test]

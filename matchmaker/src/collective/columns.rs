@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 
 use placing::{Column, Root, Seat, Take, Window};
 
+use super::alike::{Alike, Gangs, Resource};
 use super::quotas::Caps;
 use crate::capacity::Ask;
 use crate::finder::Turn;
@@ -16,12 +17,13 @@ use crate::plain::Listed;
 pub(crate) struct Columns<'s> {
     snapshot: &'s Snapshot,
     window: Window,
+    alike: Alike,
     /// The quotas of accounts, if there are any.
     caps: Option<Caps<'s>>,
     /// The gangs of each root, one for each of its columns.
     gangs: Vec<Vec<Gang>>,
-    /// The number of each resource of an offer.
-    resources: BTreeMap<(AdId, &'s str), usize>,
+    /// Each resource of an offer that is the first of those like it.
+    resources: BTreeMap<(AdId, &'s str), Resource>,
     /// The number of each seat: of an offer and a share key.
     seats: BTreeMap<(AdId, String), usize>,
 }
@@ -37,9 +39,15 @@ pub(crate) struct Dues {
 
 impl<'s> Columns<'s> {
     /// No roots yet. `fair`: no submitter gets less than in turn.
-    pub(crate) fn new(snapshot: &'s Snapshot, fair: bool, config: &'s Config, now: i64) -> Columns<'s> {
+    pub(crate) fn new(
+        snapshot: &'s Snapshot,
+        alike: BTreeMap<AdId, AdId>,
+        fair: bool,
+        (config, now): (&'s Config, i64),
+    ) -> Columns<'s> {
         Columns {
             snapshot,
+            alike: Alike::of(alike),
             window: Window { fair, ..Window::default() },
             caps: Caps::of(snapshot, config, now),
             gangs: Vec::new(),
@@ -91,9 +99,17 @@ impl<'s> Columns<'s> {
         self.gangs.push(kept);
     }
 
-    /// The window, and the gang of each column.
-    pub(crate) fn finish(self) -> (Window, Vec<Vec<Gang>>) {
-        (self.window, self.gangs)
+    /// The window, and the gangs of its columns.
+    pub(crate) fn finish(self) -> (Window, Gangs) {
+        let Columns { window, alike, gangs, resources, .. } = self;
+        // the first resource of an offer, and how many columns have room there
+        let mut places: BTreeMap<AdId, Resource> = BTreeMap::new();
+        for ((offer, _), resource) in resources {
+            let place = places.entry(offer).or_insert(resource);
+            place.slots = place.slots.min(resource.slots);
+            place.number = place.number.min(resource.number);
+        }
+        (window, Gangs { gangs, alike, places })
     }
 
     /// What a gang takes of offers and of quotas, in order.
@@ -122,13 +138,20 @@ impl<'s> Columns<'s> {
         let mut amounts = Vec::new();
         for (name, all) in offer.capacity.iter() {
             let Some(amount) = ask.allocation.get(name) else { continue };
-            let free = &mut self.window.free;
-            let number = *self.resources.entry((ad, name)).or_insert_with(|| {
+            let amount = u64::try_from(*amount).unwrap_or(u64::MAX);
+            let (free, first) = (&mut self.window.free, self.alike.first(ad));
+            let resource = *self.resources.entry((first, name)).or_insert_with(|| {
                 let left = all.saturating_sub(self.snapshot.usage(ad, offer).used(name));
-                free.push(u64::try_from(left).unwrap_or(0));
-                free.len() - 1
+                let left = u64::try_from(left).unwrap_or(0);
+                // all take the same amount of offers that are alike
+                let slots = left.checked_div(amount).unwrap_or(0);
+                free.push(match self.alike.members(first) {
+                    [_, _, ..] => slots.saturating_mul(amount).saturating_mul(self.alike.members(first).len() as u64),
+                    _ => left,
+                });
+                Resource { number: free.len() - 1, slots }
             });
-            amounts.push((number, u64::try_from(*amount).unwrap_or(u64::MAX)));
+            amounts.push((resource.number, amount));
         }
         amounts
     }

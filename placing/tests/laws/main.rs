@@ -188,6 +188,33 @@ fn p12_every_price_gives_a_bound() {
 }
 
 #[test]
+fn p13_with_one_port_and_whole_offers_pinning_everybody_costs_nothing() {
+    let mut pinned = 0;
+    for seed in 0..2_000 {
+        let mut window = window(seed, SMALL);
+        (window.seats, window.fair) = (Vec::new(), true);
+        window.free.iter_mut().for_each(|free| *free = 1);
+        for root in &mut window.roots {
+            (root.weight, root.submitter, root.priority, root.band, root.pinned) = (1, 0, 0, 0, false);
+            root.columns.retain(|column| matches!(column.takes.as_slice(), [Take::Units { .. }]));
+            let takes = root.columns.iter_mut().flat_map(|column| &mut column.takes);
+            takes.for_each(|take| {
+                if let Take::Units { amount, .. } = take {
+                    *amount = 1;
+                }
+            });
+        }
+        in_turn(&mut window);
+        let free = place(&window, EFFORT);
+        window.roots.iter_mut().for_each(|root| root.pinned = true);
+        let all = place(&window, EFFORT);
+        assert!(free.proven && all.proven && free.weight == all.weight, "seed {seed}: {free:?} {all:?}");
+        pinned += u32::from(all.weight > all.in_turn);
+    }
+    assert!(pinned > 50, "in {pinned} windows there is a gain");
+}
+
+#[test]
 fn the_example_of_the_definition() {
     // Machines foo and bar, and a licence that is tied to foo. `any` is older and likes foo better; `sim` needs the licence.
     let gang = |resources: &[usize], rank| placing::Column {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::*;
 use crate::account::Account;
-use crate::amounts::taken_by_gang;
+use crate::amounts::{normalized, taken_by_gang};
 use crate::tree::Tree;
 
 thread_local! {

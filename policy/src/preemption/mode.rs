@@ -104,7 +104,10 @@ impl<'w> Legality<'w> {
             Mode::None => false,
             Mode::Rank => true,
             Mode::Reclaim => !self.is_protected(victim) && self.has_borrowed(victim),
-            Mode::Share => !self.is_protected(victim) && self.stays_above(victim),
+            Mode::Share => {
+                let leaves_above = || !self.view.permitted.leaves_above || self.leaves_above(victim);
+                !self.is_protected(victim) && self.stays_above(victim) && leaves_above()
+            }
             Mode::Priority => victim.own_roots == self.own_roots && self.preemptor.priority > victim.gang.priority,
         }
     }
@@ -168,6 +171,15 @@ impl<'w> Legality<'w> {
             let is_taken = victim.gang.takes.get(counter).is_some_and(|amount| *amount > 0);
             is_taken && self.left.held(theirs, counter) > self.left.grant(theirs, counter)
         })
+    }
+
+    /// Whether the branch of a victim holds at least as much for its weight without it, and without those chosen before it, as ours does with the
+    /// candidate.
+    fn leaves_above(&self, victim: &Victim<'_>) -> bool {
+        let Some((ours, theirs)) = self.branches(victim) else { return false };
+        let without_all = self.left.held(theirs, CHARGE) - charge(&victim.gang.takes);
+        let with_candidate = self.view.quotas.held(ours, CHARGE) + charge(&self.candidate.takes);
+        normalized(without_all, self.tree().weight(theirs)) >= normalized(with_candidate, self.tree().weight(ours))
     }
 
     /// Whether a victim, and each chosen by share before it, would leave its branch above ours if it alone were put back: by held charge over

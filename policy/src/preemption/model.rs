@@ -30,6 +30,8 @@ pub struct Permitted {
     pub min_runtime_seconds: i64,
     /// How many gangs may end for one job.
     pub max_victims: usize,
+    /// By share, no account is left with less for its weight than the account of the job then has.
+    pub leaves_above: bool,
 }
 
 /// A claimed gang. `rank` and `requirements` are what the administrator's expressions evaluate to for the preemptor and this gang.

@@ -9,6 +9,10 @@ use crate::tree::{Node, Tree};
 pub(super) struct Table {
     /// What the pool has; absent: no limit.
     pub(super) total: Option<Amount>,
+    /// The pool has a limit, or some account has a maximum.
+    pub(super) is_bounded: bool,
+    /// Something is guaranteed to some account.
+    pub(super) has_min: bool,
     /// By node.
     pub(super) rows: Vec<Row>,
 }
@@ -30,7 +34,8 @@ pub(super) struct Row {
 impl Table {
     /// The table of a counter of which the pool has so much.
     pub(super) fn new(tree: &Tree, counter: &Counter, total: Option<Amount>) -> Table {
-        let mut table = Table { total, rows: vec![Row::default(); tree.len()] };
+        let is_bounded = total.is_some();
+        let mut table = Table { total, is_bounded, has_min: false, rows: vec![Row::default(); tree.len()] };
         for node in tree.top_down() {
             let Some(row) = table.rows.get_mut(node.place()) else { continue };
             let quota = tree.stated(node).and_then(|account| account.quotas.get(counter)).copied().unwrap_or_default();
@@ -38,6 +43,8 @@ impl Table {
             row.min = quota.min.map_or(0, least_0);
             (row.max, row.lend) = (quota.max.map(least_0), quota.lend.map(least_0));
             row.held = tree.held_here(node, counter);
+            table.is_bounded |= row.max.is_some();
+            table.has_min |= row.min > 0;
         }
         let wanted = table.wanted(tree);
         table.grant(tree, &wanted);

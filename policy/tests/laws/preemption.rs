@@ -87,7 +87,7 @@ fn world() -> impl Strategy<Value = World> {
                 .collect();
             let preemptor = Preemptor { account: name(&account, &pool), priority };
             pool.accounts = holding(&pool.accounts, &gangs);
-            let permitted = Permitted { reasons, min_runtime_seconds: 300, max_victims };
+            let permitted = Permitted { reasons, min_runtime_seconds: 300, max_victims, leaves_above: false };
             let free = free.into_iter().collect();
             let world = World { pool, permitted, now: 100_000, free, gangs, preemptor, candidates };
             if has_guarantee { with_guarantee(world) } else { world }
@@ -330,7 +330,12 @@ fn the_doubling_is_a_bound(_: &World, choose: Choose<'_>) -> bool {
         let gangs = vec![gang];
         let world = World {
             pool: Pool { accounts: holding(&names.map(Account::named), &gangs), total: policy::Amounts::new() },
-            permitted: Permitted { reasons: [Mode::Rank].into(), min_runtime_seconds: min, max_victims: 1 },
+            permitted: Permitted {
+                reasons: [Mode::Rank].into(),
+                min_runtime_seconds: min,
+                max_victims: 1,
+                leaves_above: false,
+            },
             now,
             free: BTreeMap::new(),
             gangs,
@@ -439,7 +444,8 @@ fn p4_choosing_victims_takes_time_in_proportion_to_what_they_hold() {
         let (claimed, candidate) = wide(gangs, 63, 8);
         let tree = Tree::new([Account::named("a")]);
         let quotas = Quotas::new(&tree, &BTreeMap::new());
-        let permitted = Permitted { reasons: [Mode::Rank].into(), min_runtime_seconds: 10, max_victims: 4 };
+        let reasons = [Mode::Rank].into();
+        let permitted = Permitted { reasons, min_runtime_seconds: 10, max_victims: 4, leaves_above: true };
         let view =
             Preemption { permitted: &permitted, now: 1000, quotas: &quotas, free: &BTreeMap::new(), gangs: &claimed };
         let preemptor = Preemptor { account: "a".to_owned(), priority: 0 };

@@ -7,6 +7,7 @@ use crds::conditions::find;
 use crds::{Decision, JobStatus, Member};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
+use crate::checks::preemption::nomination;
 use crate::world::decision;
 use crate::{Change, Key, Object};
 
@@ -19,6 +20,8 @@ pub struct Past {
     members: BTreeMap<String, Vec<Member>>,
     /// Each member as it was when it was reserved: by uid of the Match, then by member.
     reserved: BTreeMap<String, BTreeMap<Key, Arc<Object>>>,
+    /// The uids of Matches that a nomination of some job has named.
+    named: BTreeSet<String>,
     /// Conditions of jobs that were true in an attempt, and then were not: uid, type, attempt.
     over: BTreeSet<(String, String, i32)>,
 }
@@ -28,6 +31,12 @@ impl Past {
     #[must_use]
     pub fn was_committed(&self, uid: &str) -> bool {
         self.committed.contains(uid)
+    }
+
+    /// Whether a nomination has ever named this Match.
+    #[must_use]
+    pub fn was_named(&self, uid: &str) -> bool {
+        self.named.contains(uid)
     }
 
     /// The members of a Match, which may be gone.
@@ -56,6 +65,7 @@ impl Past {
                 self.committed.insert(after.uid().to_owned());
             }
         }
+        self.named.extend(nomination(after).into_iter().flat_map(|nomination| nomination.victims.iter().cloned()));
         let before = before.filter(|before| before.uid() == after.uid());
         let had = |uid: &str| before.and_then(Object::ledger).is_some_and(|ledger| ledger.claims.contains_key(uid));
         let new = after.ledger().into_iter().flat_map(|ledger| ledger.claims.keys()).filter(|uid| !had(uid));

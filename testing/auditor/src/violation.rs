@@ -31,6 +31,8 @@ pub enum Invariant {
     NoLeak,
     /// At rest nobody waits for a gang that is there.
     NobodyWaitsInVain,
+    /// A gang is preempted for a stored nomination that names it.
+    Preemption,
     /// A status speaks of the object as it was, and of the moment of change.
     TruthfulStatus,
     /// What is stored can be read.

@@ -121,6 +121,7 @@ fn victims(request: &Value) -> Value {
         reasons: list(&permitted["reasons"]).iter().filter_map(mode).collect::<BTreeSet<_>>(),
         min_runtime_seconds: whole(&permitted["minRuntimeSeconds"]),
         max_victims: permitted["maxVictims"].as_u64().and_then(|most| usize::try_from(most).ok()).unwrap_or(0),
+        leaves_above: false,
     };
     let mut charged: Vec<&str> = gangs.iter().map(|gang| gang.account.as_str()).collect();
     charged.push(&preemptor.account);

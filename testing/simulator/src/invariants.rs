@@ -2,6 +2,7 @@
 
 use claiming::Vote;
 
+use crate::nominated::Preemptions;
 use crate::objects::{Decision, Key, Match, Offer, Stored, Uid};
 use crate::server::{Change, Server};
 
@@ -13,11 +14,16 @@ pub type AtWork = Vec<(u8, Uid, Uid)>;
 pub struct Chronicle {
     /// By uid: what it said at first, and whether it ever was committed.
     pub matches: std::collections::BTreeMap<Uid, (Match, bool)>,
+    /// What has become of nominations and of their victims.
+    pub preemptions: Preemptions,
 }
 
 impl Chronicle {
     /// Takes a change in; what it breaks by itself.
-    pub fn note(&mut self, change: &Change) -> Option<String> {
+    pub fn note(&mut self, change: &Change, now_ms: u64) -> Option<String> {
+        if let Some(broken) = self.preemptions.note(change, now_ms) {
+            return Some(broken);
+        }
         let after = change.after.as_deref()?;
         if let Some(found) = after.found() {
             let known = self.matches.entry(after.uid).or_insert_with(|| (found.clone(), false));

@@ -1,14 +1,26 @@
-//! Runs histories by seed: one in full, or many until one goes wrong.
+//! Runs histories by seed: one in full, or many until one goes wrong. Or a full pool with accounts, for many half-lives.
 
-use std::io::Write as _;
+mod experiments;
+
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 use simulator::{Plan, Planted, run, shrink};
 
+use experiments::Experiment;
+
 /// Runs gangmatch's engine and claims in a world in memory.
 #[derive(Parser)]
+struct Program {
+    #[command(subcommand)]
+    experiment: Option<Experiment>,
+    #[command(flatten)]
+    histories: Arguments,
+}
+
+/// How histories are run.
+#[derive(clap::Args)]
 struct Arguments {
     /// The first seed.
     #[arg(long, default_value_t = 0)]
@@ -25,8 +37,15 @@ struct Arguments {
 }
 
 fn main() -> Result<ExitCode> {
-    let arguments = Arguments::parse();
+    let program = Program::parse();
     let mut out = std::io::stdout().lock();
+    match program.experiment {
+        Some(experiment) => experiment.run(&mut out).map(|()| ExitCode::SUCCESS),
+        None => histories(&program.histories, &mut out),
+    }
+}
+
+fn histories(arguments: &Arguments, out: &mut impl std::io::Write) -> Result<ExitCode> {
     let (mut events, mut committed) = (0u64, 0u64);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.count) {
         let plan = Plan::new(seed, arguments.planted);

@@ -69,6 +69,21 @@ pub struct Job {
     pub told: bool,
     /// It is over.
     pub finished: bool,
+    /// What is held for it while gangs are preempted.
+    pub nomination: Option<Nomination>,
+    /// How often it was preempted.
+    pub preemptions: u32,
+}
+
+/// What is held for a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Nomination {
+    /// When it was decided on, by the clock of that coordinator, in seconds.
+    pub at_s: i64,
+    /// Its gang.
+    pub members: Vec<Member>,
+    /// The Matches that are to be released.
+    pub victims: Vec<Uid>,
 }
 
 /// An offer.
@@ -118,6 +133,8 @@ pub struct Match {
     pub decision: Decision,
     /// Why.
     pub reason: Option<Reason>,
+    /// When it was committed, by the clock of that coordinator, in seconds.
+    pub committed_s: i64,
 }
 
 /// An offer of a gang, as it was matched.

@@ -1,7 +1,10 @@
 //! A seed into a plan: who there is, what people do and what goes wrong, and when. A plan can be made smaller.
 
+use std::rc::Rc;
+
 use crate::chance::Chance;
 use crate::planted::Planted;
+use crate::scheme::Scheme;
 
 /// When people and faults leave the world alone.
 pub const CALM_MS: u64 = 25_000;
@@ -31,6 +34,8 @@ pub struct Plan {
     pub happenings: Vec<(u64, Happening)>,
     /// A mistake that is put in.
     pub planted: Planted,
+    /// Accounts and preemption, if there are any.
+    pub scheme: Option<Rc<Scheme>>,
 }
 
 /// What people do, and what goes wrong.
@@ -58,6 +63,12 @@ pub enum Happening {
     Capacity(u8, i64),
 }
 
+impl Happening {
+    fn is_about_processes(self) -> bool {
+        matches!(self, Happening::Crash(_) | Happening::Pause(..) | Happening::AgentDies(..))
+    }
+}
+
 impl Plan {
     /// The plan of a seed.
     pub fn new(seed: u64, planted: Planted) -> Plan {
@@ -80,6 +91,7 @@ impl Plan {
             lag_ms: 5 + often(&mut chance, 1_500),
             happenings: Vec::new(),
             planted,
+            scheme: None,
         };
         if faults {
             let count = chance.between(1, 10);
@@ -92,6 +104,24 @@ impl Plan {
             plan.happenings.sort_by_key(|(time, _)| *time);
         }
         plan
+    }
+
+    /// The plan of a seed with accounts and preemption: more jobs than there is room for, most of which run until they are preempted.
+    pub fn with_preemption(seed: u64, planted: Planted) -> Plan {
+        let mut plan = Plan::new(seed, planted);
+        let mut chance = Chance::new(seed ^ 0xacc0);
+        for (agent, capacity) in &mut plan.offers {
+            (*agent, *capacity) = (*agent && chance.permille(300), 1 + i64::from(chance.permille(300)));
+        }
+        plan.jobs = (0..chance.between(3, 5)).map(|_| chance.permille(150)).collect();
+        plan.happenings.retain(|(_, happening)| happening.is_about_processes() || chance.permille(500));
+        plan.scheme = Some(Rc::new(Scheme::new(&mut chance, plan.coordinators, plan.is_disturbed())));
+        plan
+    }
+
+    /// Whether messages, processes or users do what they should not.
+    pub fn is_disturbed(&self) -> bool {
+        self.lost + self.twice + self.late > 0 || self.lag_ms > 5 || !self.happenings.is_empty()
     }
 
     fn happening(&self, chance: &mut Chance) -> Happening {

@@ -30,10 +30,22 @@ pub enum Planted {
     NoSweeper,
     /// An answer that was under way brings back what was deleted in the meantime.
     Resurrects,
+    /// Gangs are released before their nomination is stored.
+    ReleasesUnnamed,
+    /// What is nominated is given to other jobs.
+    GivesNominatedAway,
+    /// A nomination is not taken out.
+    NeverDrops,
+    /// Nothing is nominated for jobs that are left over.
+    NeverNominates,
 }
 
 impl Planted {
-    /// All of them but none.
+    /// Those of preemption, which [`crate::Plan::with_preemption`] finds.
+    pub const OF_PREEMPTION: [Planted; 4] =
+        [Planted::ReleasesUnnamed, Planted::GivesNominatedAway, Planted::NeverDrops, Planted::NeverNominates];
+
+    /// All others but none, which [`crate::Plan::new`] finds.
     pub const ALL: [Planted; 12] = [
         Planted::NoCapacityRule,
         Planted::RemovesActive,

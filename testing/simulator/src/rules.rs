@@ -18,7 +18,8 @@ pub fn refuses(old: Option<&Body>, new: &Body, planted: Planted) -> Option<&'sta
 fn job(old: &Job, new: &Job) -> Option<&'static str> {
     let held = matches!((&old.claim, &new.claim), (Some(before), Some(after)) if before != after);
     let finished = new.finished && new.claim.is_some() && old.claim.is_none();
-    held.then_some("J1").or(finished.then_some("J2"))
+    let replaced = matches!((&old.nomination, &new.nomination), (Some(before), Some(after)) if before != after);
+    held.then_some("J1").or(finished.then_some("J2")).or(replaced.then_some("J4"))
 }
 
 fn offer(old: &Offer, new: &Offer, planted: Planted) -> Option<&'static str> {

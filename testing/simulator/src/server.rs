@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use claiming::{Activity, Agent, Reason, Vote};
 
-use crate::objects::{Body, Decision, Entry, Key, Stored, Uid};
+use crate::objects::{Body, Decision, Entry, Key, Nomination, Stored, Uid};
 use crate::planted::Planted;
 use crate::rules::refuses;
 
@@ -32,7 +32,9 @@ pub enum Verb {
 pub enum Patch {
     ReserveRoot { uid: Uid, generation: u64, claim: (Key, Uid) },
     TellRoot { claim: Uid },
-    FreeRoot { claim: Uid, finished: bool },
+    FreeRoot { claim: Uid, finished: bool, preempted: bool },
+    Nominate { uid: Uid, version: u64, nomination: Nomination },
+    DropNomination { uid: Uid, at_s: i64, victims: Vec<Uid> },
     Reserve { uid: Uid, generation: u64, claim: Uid, entry: Entry, epoch: u64 },
     Ask { claim: Uid },
     TellAgent { claim: Uid, ballot: u64 },
@@ -42,7 +44,7 @@ pub enum Patch {
     TakeSeat { share: String },
     Vote { claim: Uid, vote: Vote, ballot: u64 },
     Act { claim: Uid, activity: Activity },
-    Decide { uid: Uid, from: Decision, to: Decision, reason: Option<Reason> },
+    Decide { uid: Uid, from: Decision, to: Decision, reason: Option<Reason>, at_s: i64 },
     Start { uid: Uid },
     Suspend { uid: Uid },
     Renew { version: u64, holder: u8 },
@@ -162,17 +164,28 @@ fn apply(stored: &Stored, body: &mut Body, patch: &Patch, planted: Planted) -> O
     match (body, patch) {
         (Body::Job(job), Patch::ReserveRoot { uid, generation, claim }) => {
             is_it(uid, generation).then_some(())?;
-            job.claim = Some(*claim);
+            (job.claim, job.nomination) = (Some(*claim), None);
         }
         (Body::Job(job), Patch::TellRoot { claim }) => {
             (job.claim?.1 == *claim).then_some(())?;
             job.told = true;
         }
-        (Body::Job(job), Patch::FreeRoot { claim, finished }) => {
+        (Body::Job(job), Patch::FreeRoot { claim, finished, preempted }) => {
             (job.claim?.1 == *claim).then_some(())?;
+            job.preemptions += u32::from(*preempted);
             job.claim = None;
             job.told = false;
             job.finished |= *finished;
+        }
+        (Body::Job(job), Patch::Nominate { uid, version, nomination }) => {
+            (stored.uid == *uid && stored.version == *version).then_some(())?;
+            (job.claim.is_none() && job.nomination.is_none()).then_some(())?;
+            job.nomination = Some(nomination.clone());
+        }
+        (Body::Job(job), Patch::DropNomination { uid, at_s, victims }) => {
+            let known = job.nomination.as_ref()?;
+            (stored.uid == *uid && known.at_s == *at_s && known.victims == *victims).then_some(())?;
+            job.nomination = None;
         }
         (Body::Offer(offer), Patch::Reserve { uid, generation, claim, entry, epoch }) => {
             is_it(uid, generation).then_some(())?;
@@ -192,11 +205,14 @@ fn apply(stored: &Stored, body: &mut Body, patch: &Patch, planted: Planted) -> O
             offer.shared.remove(share);
         }
         (Body::Offer(offer), patch) => registers(offer.claims.get_mut(&patch.claim()?)?, patch)?,
-        (Body::Match(found), Patch::Decide { uid, from, to, reason }) => {
+        (Body::Match(found), Patch::Decide { uid, from, to, reason, at_s }) => {
             (stored.uid == *uid).then_some(())?;
             (found.decision == *from || planted == Planted::DecidesTwice).then_some(())?;
             found.decision = *to;
             found.reason = *reason;
+            if *to == Decision::Committed {
+                found.committed_s = *at_s;
+            }
         }
         (Body::Batch(batch), Patch::Start { uid }) => {
             (stored.uid == *uid).then_some(())?;

@@ -1,9 +1,11 @@
 //! Turns the place of this crate into paths of the checkout, and names of our programs into built executables.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 /// How many folders below the repository's root this crate is.
@@ -16,13 +18,20 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(DEPTH).unwrap_or(here).to_path_buf()
 }
 
-/// Builds one of the workspace's programs, such as `gangmatch-controller`, and answers where its executable is.
+/// Builds one of the workspace's programs, such as `gangmatch-controller`, once in each process, and answers where its executable is.
 ///
 /// # Errors
 /// When it does not compile; the compiler's own words are on stderr.
 pub fn program(name: &str) -> Result<PathBuf> {
+    static BUILT: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut built = BUILT.lock();
+    if let Some(path) = built.get(name) {
+        return Ok(path.clone());
+    }
     // The whole workspace's features, so that the dependencies of a test run are not compiled a second time.
-    build(&["--workspace", "--bin", name], name)
+    let path = build(&["--workspace", "--bin", name], name)?;
+    built.insert(name.to_owned(), path.clone());
+    Ok(path)
 }
 
 /// The programs of the demonstration: the controller, and the embedded API server. Cargo prints what it compiles.

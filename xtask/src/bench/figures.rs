@@ -37,7 +37,7 @@ impl Point {
 
 /// Counts and measures, draws the paper's figures 5 to 12, and writes the counts into the document.
 pub(crate) fn draw() -> Result<()> {
-    let program = Program::build("bench")?;
+    let program = Program::build("bench_gangs")?;
     let mut points = Vec::new();
     for n in SIZES {
         step(&format!("counting probes, N = {n}"), || {

@@ -1,6 +1,7 @@
 //! Turns the workloads into a table of what was measured beside what was wanted, and into figures for the documents.
 
 mod figures;
+mod placing;
 mod rows;
 mod times;
 mod workloads;
@@ -26,7 +27,7 @@ const HARD: &str = "| pool | jobs x offers | matched | cycle ms | of a scalar sc
 
 /// Measures every workload, or the small ones, and prints a table; on demand it takes the place of the one in the document.
 pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
-    let (program, footprint) = (Program::build("bench")?, Program::build("footprint")?);
+    let (program, footprint) = (Program::build("bench_gangs")?, Program::build("footprint")?);
     let mut table = HEADS.to_owned();
     line(HEADS);
     let mut cycles = Vec::new();
@@ -58,6 +59,15 @@ pub(crate) fn run(quick: bool, write: bool) -> Result<()> {
     if write {
         page::replace(PAGE, "bench", &format!("{table}\n\n{sums}"))?;
         page::replace(PAGE, "hard", &hard)?;
+    }
+    Ok(())
+}
+
+/// Measures jobs that are placed together, and prints a table; on demand it takes the place of the one in the document.
+pub(crate) fn placing(write: bool) -> Result<()> {
+    let table = placing::table()?;
+    if write {
+        page::replace(PAGE, "placing", &table)?;
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ const IMPORTS: [(&str, &[&str]); 27] = [
     ("matchmaker", &["classad", "placing", "policy"]),
     ("gangindex", &["classad", "matchmaker", "policy"]),
     ("analysis", &["classad", "gangindex", "matchmaker", "policy"]),
-    ("baselines", &["classad", "gangindex", "matchmaker", "sampling"]),
+    ("baselines", &["classad", "gangindex", "matchmaker", "policy", "sampling"]),
     ("crds", &["classad"]),
     ("pool", &["analysis", "classad", "gangindex", "matchmaker", "crds", "policy", "sampling", "summary"]),
     (
@@ -43,7 +43,7 @@ const IMPORTS: [(&str, &[&str]); 27] = [
         "kubectl-gangmatch",
         &["analysis", "chart", "classad", "gangindex", "gridcam", "matchmaker", "crds", "policy", "pool", "summary"],
     ),
-    ("simulator", &["classad", "claiming", "gangindex", "matchmaker"]),
+    ("simulator", &["classad", "claiming", "gangindex", "matchmaker", "policy"]),
     ("e2e", &["crds", "sampling", "testbed"]),
     ("testbed", &[]),
     ("apiserver", &["crds", "testbed"]),

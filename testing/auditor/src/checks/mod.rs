@@ -5,6 +5,7 @@ mod capacity;
 mod entry;
 mod gang;
 mod held;
+pub(crate) mod preemption;
 mod register;
 mod status;
 mod validity;
@@ -87,6 +88,7 @@ pub(crate) fn all(step: &Step<'_>) -> Vec<Violation> {
         entry::check,
         gang::check,
         held::check,
+        preemption::check,
         register::check,
         status::check,
         validity::check,

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use auditor::Invariant::{
     AllOrNothing, Authority, Capacity, Entry, Fencing, HeldUntilOver, NoEffectBeforeCommit, NoLeak, NobodyWaitsInVain,
-    OneGang, Register, TruthfulStatus, Validity,
+    OneGang, Preemption, Register, TruthfulStatus, Validity,
 };
 use auditor::{Invariant, Key, Kind};
 use history::{At, History, MATCH, batch, found, job, license, machine, pod, until};
@@ -310,4 +310,35 @@ fn whoever_waits_in_vain_is_found() {
             "message": "", "lastTransitionTime": "2026-11-21T14:00:00Z"}]);
     });
     assert_eq!(told.broken_at_rest(), nothing());
+}
+
+/// A job of the same namespace that was nominated for the end of this Match.
+fn nominated(victim: &str, at: &str) -> Value {
+    let member = json!({"id": 0, "kind": "Job", "namespace": "default", "name": "other", "uid": "uid-of-other", "generation": 1});
+    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "spec": {"ports": [{"label": "cpu", "constraint": "true"}]},
+        "metadata": {"namespace": "default", "name": "other", "uid": "uid-of-other", "generation": 1},
+        "status": {"nomination": {"time": at, "mode": "Share", "gang": [member], "victims": [victim]}}})
+}
+
+#[test]
+fn who_is_preempted_and_was_not_nominated_is_found() {
+    let other = Key::new(Kind::Job, "default", "other");
+    let preempted = |history: History| {
+        history.then(found(), |found| {
+            found["status"]["decision"] = json!("Released");
+            found["status"]["reason"] = json!("Preempted");
+        })
+    };
+    assert_eq!(preempted(until(At::Committed)).broken(), only(Preemption));
+    let with = |victim: &str| {
+        let mut history = until(At::Committed);
+        history.0.push((other.clone(), Some(nominated(victim, "2026-11-21T14:00:00Z"))));
+        history
+    };
+    assert_eq!(preempted(with(MATCH)).broken(), nothing());
+    assert_eq!(preempted(with("uid-of-another")).broken(), only(Preemption));
+    let replaced = with(MATCH).then(other, |job| {
+        *job = nominated("uid-of-another", "2026-11-21T14:00:01Z");
+    });
+    assert_eq!(replaced.broken(), only(Preemption));
 }

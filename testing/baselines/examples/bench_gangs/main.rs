@@ -1,12 +1,15 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
 //! `cargo run -q --release -p baselines --example bench_gangs -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
-//! [--incremental 0.01] [--explain] [--profile]`. FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
+//! [--incremental 0.01] [--explain] [--accounts] [--profile] [--placing [--window 1000] [--steps 200000] [--submitters 1]]`.
+//! FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
+mod accounts;
 mod load;
 mod measure;
 mod orders;
+mod placing;
 
 use std::error::Error;
 use std::io::Write;
@@ -17,6 +20,7 @@ use gangindex::Indexed;
 use matchmaker::{Config, Cycle, Snapshot};
 use serde_json::json;
 
+use accounts::with_accounts;
 use load::{Prefer, Workload, replaced};
 use measure::{Times, peak_rss_mb, scalar_pair_ns};
 
@@ -38,6 +42,10 @@ struct Options {
     rounds: usize,
     /// Explains the roots without a gang, too.
     explain: bool,
+    /// Adds a hundred accounts with quotas.
+    accounts: bool,
+    /// Places jobs together, instead of serving them in turn.
+    placing: Option<placing::Asked>,
     /// Runs one cycle of each kind and reads no clock: for profilers, which count instructions.
     profile: bool,
 }
@@ -50,6 +58,8 @@ fn options() -> Fallible<Options> {
         incremental: 0.01,
         rounds: 5,
         explain: false,
+        accounts: false,
+        placing: None,
         profile: false,
     };
     let mut arguments = std::env::args().skip(1);
@@ -61,6 +71,11 @@ fn options() -> Fallible<Options> {
             "--incremental" => options.incremental = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--explain" => options.explain = true,
+            "--accounts" => options.accounts = true,
+            "--placing" => _ = options.placing.get_or_insert_default(),
+            "--window" => options.placing.get_or_insert_default().window = value()?.parse()?,
+            "--steps" => options.placing.get_or_insert_default().steps = value()?.parse()?,
+            "--submitters" => options.placing.get_or_insert_default().submitters = value()?.parse()?,
             "--profile" => options.profile = true,
             file => options.file = file.to_owned(),
         }
@@ -87,10 +102,20 @@ fn main() -> Fallible<()> {
     let prefer = if options.order == "engine" { options.prefer } else { Prefer::FirstFit };
     let workload = Workload::read(&options.file, prefer)?;
     let config = Config::product();
+    if let (Some(asked), true) = (options.placing, options.profile) {
+        placing::profile(&workload, &config, asked)?;
+        return Ok(());
+    }
     if options.profile {
         let (snapshot, mut engine, _) = from_text(&workload, &config)?;
-        cycle_from_nothing(&mut engine, &snapshot, &config);
-        cycle_after_changes(&mut engine, &replaced(&workload, &snapshot, options.incremental, 0)?, &config);
+        let with = |snapshot: Snapshot| if options.accounts { with_accounts(&snapshot) } else { snapshot };
+        cycle_from_nothing(&mut engine, &with(snapshot.clone()), &config);
+        let next = with(replaced(&workload, &snapshot, options.incremental, 0)?);
+        cycle_after_changes(&mut engine, &next, &config);
+        return Ok(());
+    }
+    if let Some(asked) = options.placing {
+        writeln!(std::io::stdout(), "{}", placing::figures(&workload, &config, asked, options.rounds)?)?;
         return Ok(());
     }
     let line = match options.order.as_str() {

@@ -7,15 +7,15 @@ use std::sync::{Arc, LazyLock};
 
 use claiming::Event;
 use gangindex::negotiate;
-use matchmaker::{AdKey, Ask, Config, Consent, Offer as Terms, PoolAd, Ports, Res, Role, Root, Snapshot, Usage};
+use matchmaker::{AdKey, Ask, Config, Consent, Gang, Offer as Terms, PoolAd, Ports, Res, Role, Root, Snapshot, Usage};
 
 use crate::coordinator::view::{View, waits};
-use crate::coordinator::{Coordinator, Request};
+use crate::coordinator::{Coordinator, Drive, Request};
 use crate::objects::{Decision, Key, Match, Member, Stored};
 
 /// What an offer is; by its name's number, so that a namesake is the same again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trade {
+pub(super) enum Trade {
     /// Takes a job.
     Machine,
     /// Takes a job, and needs a license itself.
@@ -26,7 +26,7 @@ enum Trade {
 
 impl Trade {
     /// What the offer of this name is.
-    fn of(name: u8) -> Trade {
+    pub(super) fn of(name: u8) -> Trade {
         [Trade::Machine, Trade::License, Trade::Station, Trade::License]
             .get(usize::from(name % 4))
             .copied()
@@ -54,7 +54,7 @@ static ADS: LazyLock<Option<Ads>> = LazyLock::new(|| {
 });
 
 /// The one resource of all offers.
-const RESOURCE: &str = "seats";
+pub(super) const RESOURCE: &str = "seats";
 
 /// Everything that a cycle depends on here, since the ads themselves never change.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -66,8 +66,8 @@ struct Pool {
 
 /// An offer as the engine sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Shown {
-    name: u8,
+pub(super) struct Shown {
+    pub(super) name: u8,
     open: bool,
     capacity: i64,
     own: i64,
@@ -75,7 +75,7 @@ struct Shown {
 }
 
 /// A gang: the job, and the offers with what is taken of each, the share key, and the one it works for.
-type Found = (u8, Vec<(u8, i64, Option<String>, Option<usize>)>);
+pub(super) type Found = (u8, Vec<(u8, i64, Option<String>, Option<usize>)>);
 
 thread_local! {
     /// What the engine has found for each pool that it was asked about: it is a function, so once is enough.
@@ -119,15 +119,17 @@ impl Coordinator {
             let refused = refused.filter(|(_, until)| **until > now_ms).map(|((_, offer), _)| *offer);
             jobs.push((name(stored.key), refused.collect()));
         }
-        let offers = || self.seen.values().filter_map(|stored| self.shown(stored)).collect();
+        let offers = || self.seen.values().filter_map(|stored| self.shown(stored, |_| true)).collect();
         (!jobs.is_empty()).then(|| Pool { offers: offers(), jobs })
     }
 
-    fn shown(&self, stored: &Stored) -> Option<Shown> {
+    /// An offer as the engine sees it; what these drives take counts as taken, too.
+    pub(super) fn shown(&self, stored: &Stored, counts: impl Fn(&Drive) -> bool) -> Option<Shown> {
         let offer = stored.offer()?;
         let mut own = offer.used().saturating_sub(offer.shared.values().sum());
         let mut shared = offer.shared.clone();
-        for drive in self.drives.values().filter(|drive| !offer.claims.contains_key(&drive.view.uid)) {
+        let drives = self.drives.values().filter(|drive| counts(drive));
+        for drive in drives.filter(|drive| !offer.claims.contains_key(&drive.view.uid)) {
             for leg in drive.view.legs.iter().filter(|leg| leg.uid == stored.uid) {
                 match &leg.share {
                     Some(share) => {
@@ -142,7 +144,7 @@ impl Coordinator {
     }
 
     /// The Match of a gang, under the next attempt's name.
-    fn record(&self, (job, legs): &Found) -> Option<(Key, Match)> {
+    pub(super) fn record(&self, (job, legs): &Found) -> Option<(Key, Match)> {
         let job = self.seen.get(&Key::Job(*job))?;
         let mut members = Vec::new();
         for (offer, takes, share, parent) in legs {
@@ -164,14 +166,18 @@ impl Coordinator {
         let attempt = attempts.max().unwrap_or(0) + 1;
         let root = (name(job.key), job.uid, job.generation);
         let epoch = self.leads.unwrap_or(0);
-        Some((Key::Match(job.uid, attempt), Match { root, members, epoch, decision: Decision::Pending, reason: None }))
+        Some((
+            Key::Match(job.uid, attempt),
+            Match { root, members, epoch, decision: Decision::Pending, reason: None, committed_s: 0 },
+        ))
     }
 }
 
 /// One cycle of the product's engine.
 fn gangs(pool: &Pool) -> Option<Vec<Found>> {
     let ads = ADS.as_ref()?;
-    let offers = pool.offers.iter().filter_map(|offer| offer_ad(offer, ads));
+    let ports = |offer: &Shown| ads.offers.get(format!("{:?}", Trade::of(offer.name)).as_str()).cloned();
+    let offers = pool.offers.iter().filter_map(|offer| offer_ad(offer, ports(offer)?));
     let jobs = pool.jobs.iter().map(|(job, _)| PoolAd {
         key: key("Job", *job),
         uid: job.to_string(),
@@ -186,20 +192,23 @@ fn gangs(pool: &Pool) -> Option<Vec<Found>> {
         snapshot.roots.push(Root { ad, submitter: "n".into(), priority: 0, since: 0, exclusions });
     }
     let cycle = negotiate(&snapshot, &Config::product(), 0);
-    let gangs = cycle.gangs.iter().filter_map(|gang| {
-        let number = |ad| snapshot.ad(ad)?.key.name.parse::<u8>().ok();
-        let mut legs = Vec::new();
-        for member in gang.members.iter().skip(1) {
-            let takes = member.ask.allocation.get(RESOURCE).copied().unwrap_or(1);
-            let parent = member.edge.and_then(|edge| edge.parent().checked_sub(1));
-            legs.push((number(member.ad)?, takes, member.ask.share.clone(), parent));
-        }
-        Some((number(gang.root()?)?, legs))
-    });
-    Some(gangs.collect())
+    Some(cycle.gangs.iter().filter_map(|gang| found(&snapshot, gang)).collect())
 }
 
-fn offer_ad(offer: &Shown, ads: &Ads) -> Option<PoolAd> {
+/// A gang, by the names of its job and its offers.
+pub(super) fn found(snapshot: &Snapshot, gang: &Gang) -> Option<Found> {
+    let number = |ad| snapshot.ad(ad)?.key.name.parse::<u8>().ok();
+    let mut legs = Vec::new();
+    for member in gang.members.iter().skip(1) {
+        let takes = member.ask.allocation.get(RESOURCE).copied().unwrap_or(1);
+        let parent = member.edge.and_then(|edge| edge.parent().checked_sub(1));
+        legs.push((number(member.ad)?, takes, member.ask.share.clone(), parent));
+    }
+    Some((number(gang.root()?)?, legs))
+}
+
+/// The ad of an offer that says this.
+pub(super) fn offer_ad(offer: &Shown, ports: Arc<Ports>) -> Option<PoolAd> {
     let amount = |amount: i64| Res::from([(RESOURCE.to_owned(), amount)]);
     let mut usage = Usage::default();
     usage.take(&Ask { allocation: amount(offer.own), share: None });
@@ -222,20 +231,20 @@ fn offer_ad(offer: &Shown, ads: &Ads) -> Option<PoolAd> {
         key: offer_key(offer.name),
         uid: offer.name.to_string(),
         node_name: None,
-        ports: ads.offers.get(format!("{trade:?}").as_str())?.clone(),
+        ports,
         role: Role::Offers(Box::new(terms)),
     })
 }
 
-fn key(kind: &str, name: u8) -> AdKey {
+pub(super) fn key(kind: &str, name: u8) -> AdKey {
     AdKey { kind: kind.to_owned(), namespace: "n".to_owned(), name: name.to_string() }
 }
 
-fn offer_key(name: u8) -> AdKey {
+pub(super) fn offer_key(name: u8) -> AdKey {
     key(if Trade::of(name) == Trade::License { "License" } else { "Machine" }, name)
 }
 
-fn name(key: Key) -> u8 {
+pub(super) fn name(key: Key) -> u8 {
     match key {
         Key::Job(name) | Key::Offer(name) | Key::Alive(name) => name,
         Key::Match(..) | Key::Batch(..) | Key::Leader => u8::MAX,

@@ -1,6 +1,8 @@
 //! One coordinator: what it has seen, which claims it drives, and whether it leads. The pure parts are those of the product.
 
 mod cycle;
+pub mod preempting;
+mod preemption_pool;
 pub mod shell;
 pub mod view;
 
@@ -9,6 +11,7 @@ use std::rc::Rc;
 
 use claiming::{Action, Claim, Event, Reason, step};
 
+use crate::coordinator::preempting::Preempting;
 use crate::coordinator::shell::{Desk, Next, Stage};
 use crate::coordinator::view::{Seen, View, is_recreated_under_live_claims, views};
 use crate::objects::{Body, Key, Stored, Uid};
@@ -40,6 +43,10 @@ pub struct Coordinator {
     pub ignores_lease: bool,
     /// A mistake that was put in.
     pub planted: Planted,
+    /// By how much its time of day is wrong.
+    pub skew_s: i64,
+    /// What it knows of preemption, if there is any.
+    pub preempting: Option<Preempting>,
     drives: BTreeMap<Key, Drive>,
     calls: BTreeMap<u64, (Key, Option<Action>, Stage)>,
     /// When the calls about its lease were sent: an answer counts from then on, however late it is read.
@@ -75,6 +82,8 @@ impl Coordinator {
             leads: None,
             ignores_lease,
             planted,
+            skew_s: 0,
+            preempting: None,
             drives: BTreeMap::new(),
             calls: BTreeMap::new(),
             lease_calls: BTreeMap::new(),
@@ -130,7 +139,10 @@ impl Coordinator {
             requests.extend(self.prove());
             requests.extend(self.take_seats());
             self.drive_due(now_ms, &mut requests);
-            self.find_gangs(now_ms, &mut requests);
+            match self.preempting.take() {
+                None => self.find_gangs(now_ms, &mut requests),
+                Some(preempting) => self.find_gangs_with_preemption(preempting, now_ms, &mut requests),
+            }
         }
         requests
     }
@@ -158,6 +170,9 @@ impl Coordinator {
     fn step_down(&mut self) {
         self.leads = None;
         self.drives.clear();
+        if let Some(own) = &mut self.preempting {
+            own.steps_down();
+        }
         // what they have asked for is answered to nobody
         self.calls.retain(|_, (_, action, _)| action.is_none());
     }
@@ -213,11 +228,18 @@ impl Coordinator {
                 continue;
             }
             let claim = self.claim(&view, uid, now_ms);
-            let event = view.leaving(&self.seen).map_or(Event::Tick, Event::Exit);
+            let event = self.leaving(&view).map_or(Event::Tick, Event::Exit);
             if !step(claim.clone(), event, now_ms).1.is_empty() {
                 self.begin(view, claim, event, now_ms, requests);
             }
         }
+    }
+
+    /// Why a claim is to end.
+    fn leaving(&self, view: &View) -> Option<Reason> {
+        let preempted = || self.preempting.as_ref().is_some_and(|own| own.preempted.contains(&view.uid));
+        let is_committed = view.record() == claiming::Decision::Committed;
+        view.leaving(&self.seen).or_else(|| (is_committed && preempted()).then_some(Reason::Preempted))
     }
 
     fn claim(&mut self, view: &View, uid: Uid, now_ms: u64) -> Claim {
@@ -249,8 +271,9 @@ impl Coordinator {
             drive.failed |= matches!(event, Event::Failed(_));
             let (claim, mut actions) = step(drive.claim.clone(), event, now_ms);
             drive.claim = claim;
-            if drive.claim.exit.is_none()
-                && let Some(reason) = drive.view.leaving(&self.seen)
+            let undisturbed = self.drives.get(&key).filter(|drive| drive.claim.exit.is_none());
+            if let Some(reason) = undisturbed.and_then(|drive| self.leaving(&drive.view))
+                && let Some(drive) = self.drives.get_mut(&key)
             {
                 let (claim, more) = step(drive.claim.clone(), Event::Exit(reason), now_ms);
                 drive.claim = claim;
@@ -292,9 +315,15 @@ impl Coordinator {
             holds: drive.claim.holds(),
             alive: &self.alive,
             now_ms,
+            clock_s: self.clock_s(now_ms),
             epoch: self.leads.unwrap_or(0),
             planted: self.planted,
         })
+    }
+
+    /// The time of day, by its own clock, in seconds.
+    fn clock_s(&self, now_ms: u64) -> i64 {
+        1_000_000 + i64::try_from(now_ms / 1000).unwrap_or(0) + self.skew_s
     }
 
     fn call(&mut self, key: Key, action: Option<Action>, stage: Stage, verb: Verb) -> Request {
@@ -320,6 +349,13 @@ impl Coordinator {
             if key == Key::Leader {
                 let sent_ms = self.lease_calls.remove(&token).unwrap_or(0);
                 return self.lease_answered(sent_ms, answer, now_ms).into_iter().collect();
+            }
+            if let (Key::Job(_), Some(own)) = (key, &mut self.preempting) {
+                return own
+                    .answered(key, answer)
+                    .map(|verb| self.call(key, None, Stage::Write, verb))
+                    .into_iter()
+                    .collect();
             }
             if let Answer::Listed(all) = answer {
                 let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));

@@ -47,6 +47,8 @@ pub struct Desk<'d> {
     pub alive: &'d BTreeMap<u8, (u64, u64)>,
     /// What time it is.
     pub now_ms: u64,
+    /// The time of day, by its own clock, in seconds.
+    pub clock_s: i64,
     /// Under which epoch it writes.
     pub epoch: u64,
     /// A mistake that was put in.
@@ -69,7 +71,10 @@ impl Desk<'_> {
                 write(root, Patch::ReserveRoot { uid, generation, claim: (self.view.key, claim) })
             }
             Action::NotifyJob => write(root, Patch::TellRoot { claim }),
-            Action::FreeRoot => write(root, Patch::FreeRoot { claim, finished: self.is_finished() }),
+            Action::FreeRoot => {
+                let preempted = self.reason() == Some(Reason::Preempted);
+                write(root, Patch::FreeRoot { claim, finished: self.is_finished(), preempted })
+            }
             Action::Reserve(leg) => self.reserve(leg),
             Action::RequestVote(leg) => self.to_leg(action, leg, Patch::Ask { claim }),
             Action::NotifyAgent(leg, ballot) => self.to_leg(action, leg, Patch::TellAgent { claim, ballot: ballot.0 }),
@@ -346,7 +351,7 @@ impl Desk<'_> {
     }
 
     fn decide(&self, to: Decision, reason: Option<Reason>) -> Next {
-        let patch = Patch::Decide { uid: self.view.uid, from: from(to), to, reason };
+        let patch = Patch::Decide { uid: self.view.uid, from: from(to), to, reason, at_s: self.clock_s };
         Next::Ask(Verb::Patch(self.view.key, patch), Stage::Write)
     }
 
@@ -406,11 +411,15 @@ impl Desk<'_> {
         }
     }
 
+    /// Why the claim has ended.
+    fn reason(&self) -> Option<Reason> {
+        self.seen.get(&self.view.key).and_then(|stored| stored.found()?.reason)
+    }
+
     /// Whether the job is over with this claim.
     fn is_finished(&self) -> bool {
         let job = self.view.job(self.seen).and_then(|stored| stored.job());
-        let reason = self.seen.get(&self.view.key).and_then(|stored| stored.found()?.reason);
-        let completed = matches!(reason, Some(Reason::Completed | Reason::Done | Reason::ClaimExpired));
+        let completed = matches!(self.reason(), Some(Reason::Completed | Reason::Done | Reason::ClaimExpired));
         job.is_some_and(|job| job.done) || completed
     }
 }

@@ -4,15 +4,21 @@ mod ending;
 mod people;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::rc::Rc;
+
+use claiming::Reason;
 
 use crate::agent::Minder;
 use crate::chance::Chance;
+use crate::coordinator::preempting::Preempting;
+use crate::coordinator::view::Seen;
 use crate::coordinator::{Coordinator, Request};
 use crate::invariants::{AtWork, Chronicle};
+use crate::nominated::{Preemptions, takes_what_is_nominated};
 use crate::objects::{Body, Job, Key, Stored};
 use crate::plan::{CALM_MS, Happening, Plan};
+use crate::scheme::Write;
 use crate::server::{Answer, Change, Patch, Server, Verb};
 use crate::world::people::offer;
 
@@ -76,6 +82,10 @@ pub struct Outcome {
     pub committed: u64,
     /// See `committed`.
     pub aborted: u64,
+    /// Gangs that were preempted.
+    pub preempted: u64,
+    /// The writes of nominations at which coordinators crashed.
+    pub crashes: BTreeSet<Write>,
     /// When it came to rest.
     pub ended_ms: u64,
     /// What happened, if it was to be written down.
@@ -119,6 +129,7 @@ pub fn run(plan: &Plan, logs: bool) -> Outcome {
         world.happens(later.event);
     }
     world.outcome.ended_ms = world.now_ms;
+    world.outcome.preempted = world.chronicle.preemptions.count();
     world.outcome
 }
 
@@ -141,7 +152,7 @@ impl World {
             rounds: vec![false; count],
             agents: agents.collect(),
             agent_rounds: vec![false; plan.offers.len()],
-            chronicle: Chronicle::default(),
+            chronicle: Chronicle { preemptions: Preemptions::new(plan), ..Chronicle::default() },
             last_write_ms: 0,
             outcome: Outcome::default(),
             logs,
@@ -164,13 +175,25 @@ impl World {
         }
         for number in 0..plan.coordinators {
             let seen = self.server.objects.clone();
-            self.coordinators.push(Coordinator::new(number, seen, plan.lease_ignorer, plan.planted));
+            let coordinator = self.coordinator(number, seen);
+            self.coordinators.push(coordinator);
             self.later(u64::from(number) * 7, Event::Round { of: Who::Coordinator(number), lead: true });
         }
         for (at_ms, happening) in plan.happenings {
             self.order += 1;
             self.queue.push(Reverse(Later { at_ms, order: self.order, event: Event::Happens(happening) }));
         }
+    }
+
+    /// A coordinator that has seen this.
+    fn coordinator(&self, number: u8, seen: Seen) -> Coordinator {
+        let plan = &self.plan;
+        let preempting = plan.scheme.as_ref().map(|scheme| Preempting::new(scheme.clone()));
+        let skews_s = plan.scheme.as_ref().map_or(&[][..], |scheme| &scheme.skews_s);
+        let skew_s = skews_s.get(usize::from(number)).copied().unwrap_or(0);
+        let mut coordinator = Coordinator::new(number, seen, plan.lease_ignorer, plan.planted);
+        (coordinator.skew_s, coordinator.preempting) = (skew_s, preempting);
+        coordinator
     }
 
     fn later(&mut self, in_ms: u64, event: Event) {
@@ -201,6 +224,7 @@ impl World {
     fn sends(&mut self, from: Who, requests: Vec<Request>) {
         for (token, verb) in requests {
             let life = self.life(from);
+            self.outcome.wrong = self.outcome.wrong.take().or_else(|| self.gives_away(from, &verb));
             let verb = Rc::new(verb);
             let (lost, twice, late) =
                 if self.is_calm() { (0, 0, 0) } else { (self.plan.lost, self.plan.twice, self.plan.late) };
@@ -231,6 +255,16 @@ impl World {
         }
     }
 
+    /// Whether a coordinator begins a claim on something that it knows to be held for another job.
+    fn gives_away(&self, from: Who, verb: &Verb) -> Option<String> {
+        let (Who::Coordinator(number), Verb::Create(Key::Match(..), Body::Match(found))) = (from, verb) else {
+            return None;
+        };
+        let coordinator = self.coordinators.get(usize::from(number))?;
+        coordinator.preempting.as_ref()?;
+        takes_what_is_nominated(&coordinator.seen, found, |job| coordinator.is_driven(job))
+    }
+
     fn life(&self, who: Who) -> u32 {
         match who {
             Who::Coordinator(number) => self.lives.get(usize::from(number)).copied().unwrap_or(0),
@@ -239,6 +273,10 @@ impl World {
     }
 
     fn arrives(&mut self, from: Who, life: u32, token: u64, verb: &Verb, answered: bool) {
+        let crash = self.crash_at(from, life, verb);
+        if let Some((number, true)) = crash {
+            return self.crash(number);
+        }
         let (answer, change) = self.server.ask(verb);
         if self.logs
             && (std::env::var_os("GETS").is_some()
@@ -258,6 +296,29 @@ impl World {
         if let Some(change) = change {
             self.changed(change);
         }
+        if let Some((number, false)) = crash {
+            self.crash(number);
+        }
+    }
+
+    /// The coordinator that crashes at this write, and whether it does so before it.
+    fn crash_at(&mut self, from: Who, life: u32, verb: &Verb) -> Option<(u8, bool)> {
+        let (Who::Coordinator(number), true, false) = (from, life == self.life(from), self.is_calm()) else {
+            return None;
+        };
+        let is_nominated = |key: &Key| {
+            self.server.objects.get(key).is_some_and(|one| one.job().is_some_and(|job| job.nomination.is_some()))
+        };
+        let write = match verb {
+            Verb::Patch(_, Patch::Nominate { .. }) => Write::N1,
+            Verb::Patch(_, Patch::Decide { reason: Some(Reason::Preempted), .. }) => Write::N2,
+            Verb::Patch(_, Patch::FreeRoot { preempted: true, .. }) => Write::N3,
+            Verb::Patch(key, Patch::ReserveRoot { .. }) if is_nominated(key) => Write::N4,
+            Verb::Patch(_, Patch::DropNomination { .. }) => Write::N5,
+            _ => return None,
+        };
+        let is_before = *self.plan.scheme.as_ref()?.crashes.get(&write)?;
+        self.outcome.crashes.insert(write).then_some((number, is_before))
     }
 
     fn log(&mut self, text: String) {
@@ -271,8 +332,10 @@ impl World {
         if !matches!(change.key, Key::Leader | Key::Alive(_)) {
             self.last_write_ms = self.now_ms;
             self.outcome.writes += 1;
-            self.outcome.wrong =
-                self.chronicle.note(&change).or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
+            self.outcome.wrong = self
+                .chronicle
+                .note(&change, self.now_ms)
+                .or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
             self.count(&change);
         }
         if let Key::Batch(..) = change.key {

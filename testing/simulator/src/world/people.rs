@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::coordinator::Coordinator;
 use crate::objects::{Body, Job, Key, Offer};
 use crate::plan::Happening;
 use crate::server::Verb;
@@ -58,12 +57,15 @@ impl World {
     }
 
     /// It begins again, with what is there, or first with what was there long ago.
-    fn crash(&mut self, number: u8) {
+    pub(super) fn crash(&mut self, number: u8) {
         let place = usize::from(number);
         let Some(old) = self.coordinators.get_mut(place) else { return };
         let is_stale = self.chance.permille(500);
         let seen = if is_stale { std::mem::take(&mut old.seen) } else { self.server.objects.clone() };
-        *old = Coordinator::new(number, seen, self.plan.lease_ignorer, self.plan.planted);
+        let fresh = self.coordinator(number, seen);
+        if let Some(old) = self.coordinators.get_mut(place) {
+            *old = fresh;
+        }
         self.lives.iter_mut().skip(place).take(1).for_each(|life| *life += 1);
         let wait = self.chance.between(50, 2_000);
         let until = self.now_ms + wait;

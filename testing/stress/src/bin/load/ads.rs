@@ -59,3 +59,12 @@ pub(crate) fn job(name: &str) -> anyhow::Result<Job> {
         {"label": "license", "constraint": "license.Type == \"License\" && license.App == App"}]});
     object("Job", name, &spec)
 }
+
+/// A job that needs so many machines at one port, and a license with so many seats for each.
+pub(crate) fn job_of_a_set(name: &str, count: usize, seats: usize) -> anyhow::Result<Job> {
+    let spec = json!({"attributes": {"App": "sim", "Memory": 1024}, "ports": [
+        {"label": "node", "count": count, "constraint": "node.Type == \"Machine\" && node.Arch == \"INTEL\""},
+        {"label": "license", "constraint": "license.Type == \"License\" && license.App == App",
+            "request": {"seats": format!("{seats} * size(node)")}}]});
+    object("Job", name, &spec)
+}

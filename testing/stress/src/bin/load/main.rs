@@ -10,6 +10,7 @@ mod drain;
 mod process;
 mod raw;
 mod report;
+mod sets;
 mod stage;
 mod work;
 
@@ -46,6 +47,12 @@ struct Arguments {
     /// Measure how fast a queue of each of these lengths drains instead, with room for a hundred gangs.
     #[arg(long, value_delimiter = ',', num_args = 0.., default_missing_value = "1000,20000")]
     drain: Option<Vec<usize>>,
+    /// Measure so many gangs of many machines and one license instead, one after the other.
+    #[arg(long)]
+    sets: Option<usize>,
+    /// How many machines each has, with `--sets`.
+    #[arg(long, default_value_t = 32)]
+    size: usize,
     /// Give each job a pod, on as many nodes as there are machines, and measure how well the seats of the licenses are used.
     #[arg(long)]
     work: bool,
@@ -88,6 +95,7 @@ async fn main() -> ExitCode {
             let wish = attack::AttackOptions { only: only.clone(), samples: arguments.samples, scale: arguments.scale };
             attack::run(&wish, &arguments.flags).await
         }
+        _ if let Some(samples) = arguments.sets => sets::run(samples, arguments.size, &arguments.flags).await,
         Some(depths) => drain::run(depths, &arguments.flags).await,
         None if arguments.work => work::run(&wish(&arguments), &arguments.flags).await,
         None => run(&arguments).await,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use policy::{Mode, Permitted};
+use crate::preemption::{Mode, Permitted};
 
 /// How many gangs may be preempted now in the whole pool, and for which accounts some were preempted of late.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,8 @@ impl Evictions {
     /// With them, an account has had no more in the last hour than are left for all others; but what one job may need is permitted to an account
     /// for which none was preempted in that time. `is_internal`: all of them are of the account itself. Such preemptions leave the pool as much as
     /// one job of another account may need, or half of what an hour permits if that is less, unless gangs are preempted for priority only.
-    pub(super) fn permits(&self, account: &str, victims: usize, is_internal: bool, permitted: &Permitted) -> bool {
+    #[must_use]
+    pub fn permits(&self, account: &str, victims: usize, is_internal: bool, permitted: &Permitted) -> bool {
         let Some(left) = self.left.checked_sub(victims) else { return false };
         let only_priority = permitted.reasons.iter().all(|mode| *mode == Mode::Priority);
         if is_internal && !only_priority && left < permitted.max_victims.min(self.per_hour / 2) {
@@ -38,7 +39,7 @@ impl Evictions {
     }
 
     /// So many are preempted for a job of an account.
-    pub(super) fn spend(&mut self, account: &str, victims: usize) {
+    pub fn spend(&mut self, account: &str, victims: usize) {
         self.left = self.left.saturating_sub(victims);
         *self.of_late.entry(account.to_owned()).or_default() += victims;
     }
@@ -49,7 +50,12 @@ mod tests {
     use super::*;
 
     fn permitted(reasons: &[Mode]) -> Permitted {
-        Permitted { reasons: reasons.iter().copied().collect(), min_runtime_seconds: 300, max_victims: 4 }
+        Permitted {
+            reasons: reasons.iter().copied().collect(),
+            min_runtime_seconds: 300,
+            max_victims: 4,
+            leaves_above: true,
+        }
     }
 
     #[test]

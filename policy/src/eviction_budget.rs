@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use matchmaker::Evictions;
+use crate::evictions::Evictions;
 
 /// An hour, in milliseconds.
 const HOUR_MS: u64 = 3_600_000;
 
 /// The bucket; a term begins with a tenth of it. One victim is `HOUR_MS` of its units.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct EvictionBudget {
+pub struct EvictionBudget {
     /// What is in it, and since when.
     filled: Option<(u64, u64)>,
     /// What was preempted in the last hour: when, for which account, and how many gangs.
@@ -18,7 +18,7 @@ pub(crate) struct EvictionBudget {
 
 impl EvictionBudget {
     /// How many gangs may be preempted now, if so many may be in an hour, and for whom.
-    pub(crate) fn left(&mut self, per_hour: u32, now_ms: u64) -> Evictions {
+    pub fn left(&mut self, per_hour: u32, now_ms: u64) -> Evictions {
         self.of_late.retain(|(at_ms, ..)| now_ms < at_ms.saturating_add(HOUR_MS));
         let mut of_late: BTreeMap<String, usize> = BTreeMap::new();
         for (_, account, victims) in &self.of_late {
@@ -36,7 +36,7 @@ impl EvictionBudget {
     }
 
     /// So many are preempted for a job of an account.
-    pub(crate) fn spend(&mut self, account: &str, victims: usize, now_ms: u64) {
+    pub fn spend(&mut self, account: &str, victims: usize, now_ms: u64) {
         if let Some((units, _)) = &mut self.filled {
             *units = units.saturating_sub(as_units(victims));
         }
@@ -44,7 +44,7 @@ impl EvictionBudget {
     }
 
     /// So many that were to be preempted for a job of an account are not.
-    pub(crate) fn give_back(&mut self, account: &str, victims: usize) {
+    pub fn give_back(&mut self, account: &str, victims: usize) {
         let is_it = |(_, own, number): &(u64, String, usize)| own == account && *number == victims;
         if let Some(place) = self.of_late.iter().rposition(is_it) {
             self.of_late.remove(place);

@@ -1,0 +1,279 @@
+//! Lists the gangs that roots may have, where the index knows everything of them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use foldhash::fast::RandomState;
+use matchmaker::{AdId, Gang, Listed, Round, Score, Snapshot, Turn};
+
+use super::run::Run;
+use super::{Indexed, Tables, as_u64};
+use crate::search::candidates::{Candidates, Known};
+use crate::search::join_partitions::JoinedPort;
+use crate::table::{Bits, as_usize};
+
+/// How many rows are looked at in about the time of a step.
+const ROWS_OF_A_STEP: usize = 16;
+/// If candidate sets have more rows than this together, offers are not compared: it would take as long as the placement.
+const COMPARED_MAX: usize = 4_000_000;
+
+/// Rows by all that roots can tell of them: of rows with equal numbers nothing differs that matters.
+struct Signatures {
+    /// By row.
+    of: Vec<u32>,
+    next: u32,
+    /// What an ask takes of the row, by its number; only one is remembered.
+    asks: Vec<Option<u32>>,
+    /// Rows that are like no other one.
+    alone: Bits,
+    /// The numbers that were given for what is being told.
+    seen: HashMap<(u32, Fact), u32, RandomState>,
+}
+
+/// Something that a root can tell of a row.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Fact {
+    /// What its ad has in all, what is free of it, and the namespace if its offers are left out for others.
+    Offer(u32, Vec<i64>, Option<String>),
+    /// A candidate of this set, by number, with this score.
+    Candidate(usize, Score),
+    /// What it shows to the conditions of this candidate set on two partners, by number.
+    Shows(usize, Vec<u32>),
+}
+
+impl Signatures {
+    fn new(rows: usize) -> Signatures {
+        let (of, asks) = (vec![0; rows], vec![None; rows]);
+        Signatures { of, next: 0, asks, alone: Bits::none(rows), seen: HashMap::default() }
+    }
+
+    /// From here on a row differs from those of which this is not true.
+    fn add(&mut self, row: u32, fact: Fact) {
+        let Some(own) = self.of.get_mut(as_usize(row)) else { return };
+        let next = self.next + 1;
+        let number = *self.seen.entry((*own, fact)).or_insert(next);
+        self.next = self.next.max(number);
+        *own = number;
+    }
+
+    fn set_alone(&mut self, row: u32) {
+        self.alone.set(as_usize(row), true);
+    }
+}
+
+impl Indexed {
+    /// The candidate sets of the ports of a root, if the index alone lists its gangs.
+    fn listed_by_index(&self, run: &Run<'_>, turn: &Turn<'_>) -> Option<Vec<usize>> {
+        let (_, of_key) = run.key(turn.number).filter(|_| run.aside(turn.number).is_none())?;
+        let number = as_usize(of_key.class);
+        let class = run.classes.get(number).filter(|class| class.star && !turn.excludes)?;
+        let is_whole = |port: &usize| run.joined_ports.get(*port).is_some_and(Option::is_some);
+        let is_known = class.ports.iter().skip(1).all(is_whole) && !self.meets_itself(run, number, turn);
+        is_known.then(|| class.ports.clone())
+    }
+
+    /// Offers that are alike for roots, see [`matchmaker::Finder::alike`]. Their rows are remembered.
+    pub(super) fn alike_of(
+        &mut self,
+        run: &mut Run<'_>,
+        turns: &[Turn<'_>],
+        round: &Round<'_>,
+    ) -> BTreeMap<AdId, AdId> {
+        let rows = self.tables.table.rows.len();
+        run.likewise = Bits::none(rows);
+        let mut signatures = Signatures::new(rows);
+        let (mut stars, mut others) = (BTreeSet::new(), BTreeSet::new());
+        for turn in turns {
+            match (self.listed_by_index(run, turn), run.key(turn.number)) {
+                (Some(ports), _) => _ = stars.insert(ports),
+                (None, Some((_, of_key))) => _ = others.insert(of_key.class),
+                // nothing is known of it
+                (None, None) => return BTreeMap::new(),
+            }
+        }
+        for class in others.into_iter().filter_map(|class| run.classes.get(as_usize(class))) {
+            for candidates in class.ports.iter().filter_map(|port| run.candidate_sets.get(*port)) {
+                if candidates.is_deep(&self.tables.table) {
+                    return BTreeMap::new();
+                }
+                candidates.may.iter().for_each(|row| signatures.set_alone(row));
+            }
+        }
+        let sets: BTreeSet<usize> = stars.iter().flatten().copied().collect();
+        let compared = sets.iter().filter_map(|set| run.candidate_sets.get(*set)).map(|set| set.may.count());
+        if compared.fold(0, usize::saturating_add) > COMPARED_MAX {
+            return BTreeMap::new();
+        }
+        // by joined port: the rows of port 0
+        let mut hubs: BTreeMap<usize, Bits> = BTreeMap::new();
+        for (first, rest) in stars.iter().filter_map(|ports| ports.split_first()) {
+            let Some(hub) = run.candidate_sets.get(*first) else { continue };
+            rest.iter().for_each(|port| hubs.entry(*port).or_insert_with(|| Bits::none(rows)).or(&hub.may));
+        }
+        let mut known = self.tables.known();
+        for set in &sets {
+            let Some(candidates) = run.candidate_sets.get(*set) else { continue };
+            signatures.tell_candidates(*set, candidates, &mut known);
+        }
+        for (port, hub) in &hubs {
+            if let Some(Some(joined_port)) = run.joined_ports.get(*port) {
+                signatures.tell_joins(*port, hub, joined_port, &known);
+            }
+        }
+        if known.doubt {
+            return BTreeMap::new();
+        }
+        let candidates = sets.iter().filter_map(|set| run.candidate_sets.get(*set));
+        let mut all = Bits::none(rows);
+        candidates.for_each(|candidates| all.or(&candidates.may));
+        self.tables.group(&mut signatures, &all, round.snapshot, &mut run.likewise)
+    }
+
+    /// The gangs of a root, see [`matchmaker::Finder::list`].
+    pub(super) fn list_of(
+        &mut self,
+        run: &mut Run<'_>,
+        turn: &Turn<'_>,
+        round: &Round<'_>,
+        cap: usize,
+    ) -> Option<Listed> {
+        let ports = self.listed_by_index(run, turn)?;
+        let (first, rest) = ports.split_first()?;
+        let own = round.snapshot.ad(turn.ad).map(|ad| ad.key.namespace.as_str());
+        let mut left_out = run.likewise.clone();
+        if !round.snapshot.barred.is_empty() {
+            self.tables.bar(round.snapshot, own, &mut left_out);
+        }
+        self.tables.table.words.meter.begin(round.accounts.for_one(turn.submitter));
+        let mut known = self.tables.known();
+        let is_in = |row: u32, candidates: &Candidates, known: &mut Known<'_>| {
+            !left_out.get(as_usize(row)) && known.has_room(row, candidates)
+        };
+        let (mut found, mut looked, mut has_more) = (Vec::new(), 0usize, false);
+        let rows = run.candidate_sets.get_mut(*first)?.rows(&mut known);
+        let hub = run.candidate_sets.get(*first)?;
+        'rows: for row in rows {
+            looked += 1;
+            if !is_in(row, hub, &mut known) || !hub.passes(row, &mut known) {
+                continue;
+            }
+            let own = hub.score(row, known.table, known.ranks)?;
+            // the gangs with this row, port by port
+            let mut gangs = vec![(own, vec![row])];
+            for port in rest {
+                let candidates = run.candidate_sets.get(*port)?;
+                let mut joined = run.joined_ports.get(*port)?.as_ref()?.joined(row, &mut known);
+                looked += joined.len();
+                joined.retain(|row| is_in(*row, candidates, &mut known));
+                let mut more = Vec::with_capacity(gangs.len().saturating_mul(joined.len()).min(cap));
+                for (score, rows) in &gangs {
+                    for row in joined.iter().take((cap + 1).saturating_sub(more.len())) {
+                        let score = score.plus(&candidates.score(*row, known.table, known.ranks)?);
+                        more.push((score, rows.iter().copied().chain([*row]).collect()));
+                    }
+                }
+                gangs = more;
+            }
+            for gang in gangs {
+                has_more = found.len() >= cap;
+                if has_more {
+                    break 'rows;
+                }
+                found.push(gang);
+            }
+        }
+        let doubt = known.doubt;
+        let (steps, dry) = self.tables.table.words.meter.end();
+        if doubt || dry {
+            return None;
+        }
+        let gang = |(score, rows): (Score, Vec<u32>)| self.gang(turn.ad, score, &rows, &ports, &run.candidate_sets);
+        let gangs: Vec<Gang> = found.into_iter().map(gang).collect();
+        Some(Listed { gangs, has_more, steps: steps.saturating_add(as_u64(looked.div_ceil(ROWS_OF_A_STEP))) })
+    }
+}
+
+impl Signatures {
+    /// Which rows are candidates of a set, and with which scores.
+    fn tell_candidates(&mut self, set: usize, candidates: &Candidates, known: &mut Known<'_>) {
+        self.seen.clear();
+        for row in candidates.may.iter().filter(|row| candidates.passes(*row, known)).collect::<Vec<u32>>() {
+            let Some(score) = candidates.score(row, known.table, known.ranks) else {
+                self.set_alone(row);
+                continue;
+            };
+            self.add(row, Fact::Candidate(set, score));
+            let Some(place) =
+                known.table.rows.get(as_usize(row)).filter(|row| !row.has_others()).map(|row| row.place())
+            else {
+                self.set_alone(row);
+                continue;
+            };
+            let before = self.asks.get(as_usize(row)).copied().flatten();
+            let takes_the_same =
+                before.is_none_or(|before| known.availability.take_the_same(before, candidates.ask, place));
+            if !takes_the_same {
+                self.set_alone(row);
+            }
+            self.asks.get_mut(as_usize(row)).into_iter().for_each(|ask| *ask = Some(candidates.ask));
+        }
+    }
+
+    /// What the rows of port 0 and those of a joined port show to the conditions on both.
+    fn tell_joins(&mut self, port: usize, hub: &Bits, joined_port: &JoinedPort, known: &Known<'_>) {
+        let shown = |columns: &[u32], row: u32| {
+            let code = |column: &u32| known.table.columns.get(*column)?.codes().get(as_usize(row)).copied();
+            columns.iter().map(|column| code(column).map_or(0, |code| code + 1)).collect()
+        };
+        self.seen.clear();
+        let (of_hub, own) = joined_port.reads();
+        for row in hub.iter() {
+            self.add(row, Fact::Shows(2 * port, shown(&of_hub, row)));
+        }
+        for row in joined_port.rows() {
+            self.add(*row, Fact::Shows(2 * port + 1, shown(&own, *row)));
+        }
+    }
+}
+
+impl Tables {
+    /// The ads of rows by what is known of them, each with the first one of its group; `likewise` gets the rows of all others.
+    fn group(
+        &self,
+        signatures: &mut Signatures,
+        rows: &Bits,
+        snapshot: &Snapshot,
+        likewise: &mut Bits,
+    ) -> BTreeMap<AdId, AdId> {
+        let mut groups: BTreeMap<u32, Vec<(AdId, u32)>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| !signatures.alone.get(as_usize(*row))).collect::<Vec<u32>>() {
+            let Some(place) = self.table.rows.get(as_usize(row)).map(|row| row.place()) else { continue };
+            let Some((terms, free)) = self.availability.free_of(place) else { continue };
+            let namespace = snapshot.ad(AdId::at(place)).map(|ad| &ad.key.namespace);
+            let barred = namespace.filter(|namespace| snapshot.barred.contains(*namespace)).cloned();
+            signatures.add(row, Fact::Offer(terms, free.to_vec(), barred));
+            let signature = signatures.of.get(as_usize(row)).copied().unwrap_or(0);
+            groups.entry(signature).or_default().push((AdId::at(place), row));
+        }
+        let mut alike = BTreeMap::new();
+        for mut group in groups.into_values().filter(|group| group.len() > 1) {
+            group.sort_unstable();
+            let Some((first, _)) = group.first().copied() else { continue };
+            group.iter().skip(1).for_each(|(_, row)| likewise.set(as_usize(*row), true));
+            alike.extend(group.into_iter().map(|(ad, _)| (ad, first)));
+        }
+        alike
+    }
+
+    /// Leaves out the rows of namespaces whose offers are left out for all others.
+    fn bar(&self, snapshot: &Snapshot, own: Option<&str>, left_out: &mut Bits) {
+        for (row, place) in
+            self.table.rows.iter().map(|row| row.place()).enumerate().filter(|(row, _)| self.table.live.get(*row))
+        {
+            let namespace = snapshot.ad(AdId::at(place)).map(|ad| ad.key.namespace.as_str());
+            let is_barred = namespace.is_some_and(|namespace| snapshot.barred.contains(namespace));
+            if is_barred && namespace != own {
+                left_out.set(row, true);
+            }
+        }
+    }
+}

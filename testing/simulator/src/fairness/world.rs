@@ -1,0 +1,269 @@
+//! The events of a simulation, and its cycles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use anyhow::Result;
+use claiming::{Event, Work};
+use gangindex::Engine;
+use matchmaker::{AdId, Config, Gang, PreemptionTerms, Root, Snapshot};
+use policy::{Amount, EvictionBudget};
+
+use crate::chance::Chance;
+use crate::fairness::accounts::{CHARGE_OF_ONE, Party, policy_of};
+use crate::fairness::claims::{Running, charge_of};
+use crate::fairness::nominations::{HeldForJob, terms};
+use crate::fairness::pool::SimulatedPool;
+use crate::fairness::report::Report;
+use crate::fairness::{Past, Setting, Workload};
+
+/// How many jobs of each account wait in a full pool, beside those that were preempted.
+const BACKLOG: usize = 3;
+
+/// A job, whose ad is at the place of its number. When it has ended, another one takes its number.
+pub(super) struct SimulatedJob {
+    pub(super) account: usize,
+    pub(super) run: i64,
+    since: i64,
+    pub(super) preemptions: u32,
+}
+
+/// A simulation under way.
+pub(super) struct Simulation<'s> {
+    pub(super) setting: &'s Setting,
+    pub(super) config: Config,
+    pub(super) terms: Option<PreemptionTerms>,
+    pub(super) engine: Engine,
+    pub(super) budget: EvictionBudget,
+    pub(super) pool: SimulatedPool,
+    pub(super) parties: Vec<Party>,
+    account_of: BTreeMap<AdId, Arc<str>>,
+    pub(super) jobs: Vec<SimulatedJob>,
+    /// Jobs that are not there now.
+    idle: BTreeSet<usize>,
+    pub(super) waiting: BTreeSet<usize>,
+    pub(super) running: BTreeMap<usize, Running>,
+    /// By machine, the job that has it.
+    pub(super) holders: Vec<Option<usize>>,
+    pub(super) nominations: BTreeMap<usize, HeldForJob>,
+    pub(super) numbers: u64,
+    pub(super) now: i64,
+    chance: Chance,
+    pub(super) report: Report,
+}
+
+impl<'s> Simulation<'s> {
+    pub(super) fn new(setting: &'s Setting) -> Result<Simulation<'s>> {
+        let accounts = setting.weights.len();
+        let count = match &setting.workload {
+            Workload::Saturated { .. } => accounts * (setting.machines.len() + BACKLOG),
+            Workload::Fixed(jobs) => jobs.len(),
+        };
+        let parties = setting.weights.iter().enumerate();
+        let parties: Vec<Party> =
+            parties.map(|(number, weight)| Party::new(number, *weight, setting.half_life)).collect();
+        let jobs: Vec<SimulatedJob> = (0..count)
+            .map(|job| SimulatedJob { account: job % accounts.max(1), run: 0, since: 0, preemptions: 0 })
+            .collect();
+        let name = |job: &SimulatedJob| parties.get(job.account).map(|party| party.name.clone());
+        let account_of =
+            jobs.iter().enumerate().filter_map(|(place, job)| Some((AdId::at(place), name(job)?))).collect();
+        Ok(Simulation {
+            setting,
+            config: Config { explains: false, ..Config::product() },
+            terms: setting.rules.as_ref().map(terms).transpose()?,
+            engine: Engine::default(),
+            budget: EvictionBudget::default(),
+            pool: SimulatedPool::new(count, &setting.machines)?,
+            parties,
+            account_of,
+            jobs,
+            idle: (0..count).collect(),
+            waiting: BTreeSet::new(),
+            running: BTreeMap::new(),
+            holders: vec![None; setting.machines.len()],
+            nominations: BTreeMap::new(),
+            numbers: 0,
+            now: 0,
+            chance: Chance::new(setting.seed),
+            report: Report::default(),
+        })
+    }
+
+    pub(super) fn run(&mut self) {
+        self.begin();
+        while self.now < self.setting.until {
+            // A few times, as gangs that stop at once are free at once.
+            for _ in 0..4 {
+                if !self.cycle() {
+                    break;
+                }
+            }
+            let next = self.next_event();
+            self.pass(next);
+            self.now = next;
+            self.events();
+            if self.is_over() {
+                break;
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.setting.workload, Workload::Fixed(_)) && self.idle.len() == self.jobs.len()
+    }
+
+    /// What was before, and the first jobs.
+    fn begin(&mut self) {
+        if let Past::Monopoly(account) = self.setting.past {
+            while self.holders.contains(&None) {
+                let before = self.running.len();
+                self.feed(account);
+                self.cycle();
+                if self.running.len() == before {
+                    break;
+                }
+            }
+            let held = self.holders.iter().flatten().count() as Amount * CHARGE_OF_ONE;
+            self.parties.iter_mut().skip(account).take(1).for_each(|party| party.has_always_held(held));
+        }
+        match &self.setting.workload {
+            Workload::Saturated { .. } => (0..self.parties.len()).for_each(|account| self.feed(account)),
+            Workload::Fixed(jobs) => {
+                for (job, (machines, run)) in jobs.iter().enumerate() {
+                    let machines: Vec<Option<usize>> = machines.iter().copied().map(Some).collect();
+                    self.arrives(job, &machines, *run);
+                    // The first is there before the others come.
+                    self.cycle();
+                }
+            }
+        }
+    }
+
+    /// Lets jobs of an account arrive until enough of them wait.
+    fn feed(&mut self, account: usize) {
+        let Workload::Saturated { mean_run, sizes } = &self.setting.workload else { return };
+        let is_own = |job: &&usize| self.jobs.get(**job).is_some_and(|job| job.account == account);
+        let missing = BACKLOG.saturating_sub(self.waiting.iter().filter(is_own).count());
+        let jobs: Vec<usize> = self.idle.iter().filter(is_own).take(missing).copied().collect();
+        for job in jobs {
+            let size = sizes.get(self.chance.below(sizes.len() as u64) as usize).copied().unwrap_or(1);
+            let run = exponential(&mut self.chance, *mean_run);
+            self.arrives(job, &vec![None; size], run);
+        }
+    }
+
+    fn arrives(&mut self, job: usize, machines: &[Option<usize>], run: i64) {
+        self.idle.remove(&job);
+        if let Some(own) = self.jobs.get_mut(job)
+            && self.pool.set_job(job, machines).is_ok()
+        {
+            (own.run, own.since, own.preemptions) = (run, self.now, 0);
+            self.waiting.insert(job);
+        }
+    }
+
+    /// A job has run to its end, and is gone.
+    pub(super) fn finished(&mut self, job: usize) {
+        self.idle.insert(job);
+    }
+
+    /// The account of a job.
+    pub(super) fn account(&mut self, job: usize) -> Option<&mut Party> {
+        self.parties.get_mut(self.jobs.get(job)?.account)
+    }
+
+    /// One cycle: nominations go on, gangs are found and claimed, and nominations are made for jobs that are left over. Says whether something
+    /// is free by that.
+    fn cycle(&mut self) -> bool {
+        let pool = self.snapshot();
+        self.nominations_go_on(&pool);
+        // What was claimed or released just now is not in that snapshot.
+        let pool = self.snapshot();
+        let gangs = self.engine.negotiate(&pool, &self.config, self.now).gangs;
+        for gang in &gangs {
+            if let Some(root) = gang.root() {
+                self.nominations.remove(&root.place());
+                self.claim(root.place(), gang.clone());
+            }
+        }
+        let preempts = self.preempt(&pool, &gangs);
+        if preempts {
+            let pool = self.snapshot();
+            self.nominations_go_on(&pool);
+        }
+        preempts && self.setting.rules.as_ref().is_some_and(|rules| rules.grace_seconds == 0)
+    }
+
+    /// The pool, in which what is nominated counts as taken and as held.
+    fn snapshot(&self) -> Snapshot {
+        let mut pool = self.pool.snapshot();
+        if !self.nominations.is_empty() {
+            let nominated: Vec<Gang> = self.nominations.values().map(|own| own.gang.clone()).collect();
+            pool = pool.after(&nominated);
+        }
+        let root = |job: &usize| {
+            let own = self.jobs.get(*job)?;
+            let (ad, submitter) = (AdId::at(*job), self.parties.get(own.account)?.name.clone());
+            Some(Root { ad, submitter, priority: 0, since: own.since, exclusions: BTreeSet::new() })
+        };
+        pool.roots = self.waiting.iter().filter_map(root).collect();
+        let nominated = self.nominations.iter();
+        let nominated = nominated.filter_map(|(job, own)| Some((self.jobs.get(*job)?.account, charge_of(&own.gang))));
+        pool.policy = Some(Arc::new(policy_of(&self.parties, nominated, &self.account_of, self.now)));
+        pool
+    }
+
+    /// When something happens next.
+    fn next_event(&self) -> i64 {
+        let after = |step: i64| (self.now / step + 1) * step;
+        let rules = self.setting.rules.as_ref();
+        let ends = self.running.values().map(|running| running.stopped_at.unwrap_or(running.ends_at));
+        let old_enough = self.running.iter().filter_map(|(job, running)| {
+            let times = if rules?.doubles { self.jobs.get(*job)?.preemptions } else { 0 };
+            Some(running.committed_at + (rules?.min_runtime_seconds << times.min(20)))
+        });
+        let late = self.nominations.values().filter_map(|own| Some(own.since + rules?.nomination_seconds));
+        let ahead = ends.chain(old_enough).chain(late).filter(|at| *at > self.now);
+        let regular = [after(self.setting.half_life), after(self.setting.leader_every), self.setting.until];
+        ahead.chain(regular).min().unwrap_or(self.setting.until)
+    }
+
+    /// Time passes.
+    fn pass(&mut self, until: i64) {
+        let seconds = Amount::from(until - self.now);
+        let period = usize::try_from(self.now / self.setting.half_life).unwrap_or(0);
+        while self.report.held.len() <= period {
+            self.report.held.push(vec![0; self.parties.len()]);
+        }
+        let Some(held) = self.report.held.get_mut(period) else { return };
+        for (own, party) in held.iter_mut().zip(&self.parties) {
+            *own += party.usage.held() * seconds;
+            self.report.charged += party.usage.held() * seconds;
+        }
+    }
+
+    /// What happens at this time.
+    fn events(&mut self) {
+        for job in self.running.keys().copied().collect::<Vec<_>>() {
+            let Some(running) = self.running.get(&job) else { continue };
+            match running.stopped_at {
+                Some(at) if at <= self.now => self.drive(job, Event::Work(Work::Absent)),
+                None if running.ends_at <= self.now => self.completes(job),
+                _ => {}
+            }
+        }
+        if self.now % self.setting.leader_every == 0 {
+            let now = self.now;
+            self.parties.iter_mut().for_each(|party| party.is_taken_over(now));
+            (self.engine, self.budget) = (Engine::default(), EvictionBudget::default());
+        }
+        (0..self.parties.len()).for_each(|account| self.feed(account));
+    }
+}
+
+/// A number of seconds, distributed exponentially.
+fn exponential(chance: &mut Chance, mean: i64) -> i64 {
+    let uniform = (chance.below(1 << 53) + 1) as f64 / (1u64 << 53) as f64;
+    ((-uniform.ln() * mean as f64).ceil() as i64).max(1)
+}

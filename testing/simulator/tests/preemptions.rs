@@ -1,0 +1,45 @@
+//! Histories with accounts and preemption hold, and every mistake that is put in is found.
+#![cfg(test)]
+
+use std::collections::BTreeSet;
+
+use simulator::scheme::Write;
+use simulator::{Plan, Planted, run, shrink};
+
+/// How many. `GANGMATCH_HISTORIES` runs another number, and `GANGMATCH_SEED` begins elsewhere.
+const HISTORIES: u64 = 1_000;
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn histories_with_preemption_hold() {
+    let (first, count) = (number("GANGMATCH_SEED", 0), number("GANGMATCH_HISTORIES", HISTORIES));
+    let (mut events, mut claims, mut preempted, mut crashes) = (0, 0, 0, BTreeSet::new());
+    for seed in first..first + count {
+        let plan = Plan::with_preemption(seed, Planted::Nothing);
+        let outcome = run(&plan, false);
+        events += outcome.events;
+        claims += outcome.committed;
+        preempted += outcome.preempted;
+        crashes.extend(outcome.crashes);
+        if let Some(wrong) = outcome.wrong {
+            panic!("cargo run -p simulator -- preemptions --only {seed}\n{wrong}\n{:#?}", shrink(&plan));
+        }
+    }
+    println!("{count} histories from seed {first}: {events} events, {claims} claims, {preempted} preemptions");
+    assert!(preempted > count / 4, "only {preempted} gangs were preempted: hardly anything was tried");
+    assert_eq!(crashes.len(), Write::ALL.len(), "coordinators crash at each write of a nomination");
+}
+
+#[test]
+fn every_mistake_of_preemption_is_found() {
+    for planted in Planted::OF_PREEMPTION {
+        let wrong = |seed: u64| run(&Plan::with_preemption(seed, planted), false).wrong.map(|wrong| (seed, wrong));
+        let (seed, wrong) = (0..5_000).find_map(wrong).unwrap_or_else(|| panic!("{planted:?} was not found"));
+        let holds = run(&Plan::with_preemption(seed, Planted::Nothing), false).wrong;
+        println!("{planted:?}: seed {seed}: {wrong}");
+        assert_eq!(holds, None, "{planted:?}: seed {seed} holds without it");
+    }
+}
