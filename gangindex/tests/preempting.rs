@@ -275,7 +275,7 @@ mod tests {
             let scene = searching(jobs);
             let found = scene.preempt(&[Mode::Rank], &Evictions::up_to(60));
             let is_cut = found.answers.iter().any(|(_, answer)| *answer == Err(NotPreempted::CutShort));
-            assert_eq!(is_cut, jobs == 16, "one search is within the budget: {found:?}");
+            assert!(is_cut, "{jobs}: {found:?}");
             let [(namespace, steps)] = &found.fruitless[..] else { panic!("{found:?}") };
             let most = Config::product().cycle_steps_max / SIDE_SHARE;
             assert!(&**namespace == "bob" && *steps > most / 4 && *steps < most + most / 4, "{jobs}: {steps}");

@@ -16,7 +16,7 @@ use super::terms::affordable;
 pub(super) struct ClaimedGangs<'h> {
     held: &'h [HeldGang],
     pub(super) list: Vec<ClaimedGang>,
-    /// By offer: who has some of it.
+    /// By offer: the gangs that have some of it.
     by_offer: BTreeMap<AdId, Vec<usize>>,
     /// Those of which it is known how their offers rank them.
     ranked: BTreeSet<usize>,

@@ -64,7 +64,7 @@ impl PreemptionQuestion<'_> {
             let config = Config { cycle_steps_max: steps.left(), ..self.config.clone() };
             let cycle = search(&view, &config, self.now);
             steps.pay(cycle.spent);
-            if !cycle.gave_up.is_empty() {
+            if !cycle.over_budget.is_empty() {
                 steps.cut();
             }
             let Some(gang) = cycle.gangs.into_iter().next() else { break };
