@@ -63,8 +63,7 @@ impl Nominations {
             let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
             let waits = held.object.waited(now) >= rules.after_seconds
                 && job_state(held, objects) == JobState::Waits
-                && !stored.iter().any(|stored| stored.uid == ad.uid)
-                && !self.unwritten.get(&ad.uid).is_some_and(|pause| pause.lasts(now_ms));
+                && !stored.iter().any(|stored| stored.uid == ad.uid);
             (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
         };
         // Not while a nomination is being written: it is not known here yet.
