@@ -21,14 +21,14 @@ pub enum Hindrance {
         /// From this time on they would be preempted, in seconds since 1970.
         from: i64,
         /// Which ones, and why.
-        proposal: Proposal,
+        proposal: Box<Proposal>,
     },
     /// More gangs would have to be preempted than the administrator permits for one job.
-    TooManyVictims(Proposal),
+    TooManyVictims(Box<Proposal>),
     /// What the administrator requires is not true of the gangs.
-    Requirements(Proposal),
+    Requirements(Box<Proposal>),
     /// The administrator does not permit the reason.
-    Reasons(Proposal),
+    Reasons(Box<Proposal>),
     /// A quota forbids the gang, whatever is preempted.
     QuotaExceeded,
     /// Gangs that are ending make room for it.
@@ -76,22 +76,22 @@ impl Displacing<'_> {
         let mut with = |terms: &PreemptionTerms, now: i64| own(terms, now, &alone)?.ok();
         for from in self.times() {
             if let Some(proposal) = with(terms, from) {
-                return Err(Hindrance::TooYoung { from, proposal });
+                return Err(Hindrance::TooYoung { from, proposal: Box::new(proposal) });
             }
         }
         let mut relaxed = terms.clone();
         relaxed.permitted.max_victims = usize::MAX;
         if let Some(proposal) = with(&relaxed, self.now) {
-            return Err(Hindrance::TooManyVictims(proposal));
+            return Err(Hindrance::TooManyVictims(Box::new(proposal)));
         }
         relaxed = PreemptionTerms { requirements: Expr::literal(Value::Boolean(true)), ..terms.clone() };
         if let Some(proposal) = with(&relaxed, self.now) {
-            return Err(Hindrance::Requirements(proposal));
+            return Err(Hindrance::Requirements(Box::new(proposal)));
         }
         relaxed = terms.clone();
         relaxed.permitted.reasons = [Mode::Rank, Mode::Reclaim, Mode::Share, Mode::Priority].into();
         match with(&relaxed, self.now) {
-            Some(proposal) => Err(Hindrance::Reasons(proposal)),
+            Some(proposal) => Err(Hindrance::Reasons(Box::new(proposal))),
             None => Err(Hindrance::NotEnoughVictims),
         }
     }

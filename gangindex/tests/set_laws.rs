@@ -35,7 +35,7 @@ mod tests {
         let mut text = job.to_owned();
         for word in words {
             while let Some(begin) = text.find(word) {
-                let end = text[begin..].find(';').unwrap() + begin;
+                let end = begin + text.get(begin..).and_then(|rest| rest.find(';')).unwrap();
                 text.replace_range(begin..=end, "");
             }
         }

@@ -230,8 +230,11 @@ impl<'s> AccountQueue<'s> {
     }
 }
 
-/// The submitters of roots, by name; and by root, the own roots of its account, if the tree has it, and the number of its submitter.
-fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<(Option<Node>, u32)>) {
+/// The own roots of a root's account, if the tree has it, and the number of its submitter.
+type RootPlace = (Option<Node>, u32);
+
+/// The submitters of roots, by name; and the place of each root.
+fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace>) {
     let mut numbers: HashMap<&str, u32, RandomState> = HashMap::default();
     let mut names: Vec<&Arc<str>> = Vec::new();
     let mut own_roots: HashMap<&str, Option<Node>, RandomState> = HashMap::default();

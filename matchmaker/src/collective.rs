@@ -401,10 +401,13 @@ struct Turns<'s> {
     names: Vec<Arc<str>>,
 }
 
+/// A root by its band, its priority and its age.
+type ByAge = (Reverse<i32>, Reverse<i32>, i64, AdId);
+
 /// A snapshot with all of its roots that can be among the first so many, whoever gets a gang: of each submitter as many. Those of accounts
 /// are in no order of their own.
 fn first_roots(snapshot: &Snapshot, count: usize) -> Cow<'_, Snapshot> {
-    let mut waiting: BTreeMap<&str, Vec<(Reverse<i32>, Reverse<i32>, i64, AdId)>> = BTreeMap::new();
+    let mut waiting: BTreeMap<&str, Vec<ByAge>> = BTreeMap::new();
     for root in snapshot.roots.iter().filter(|_| snapshot.policy.is_none() && snapshot.roots.len() > count) {
         let band = snapshot.bands.get(&root.ad).copied().unwrap_or(0);
         waiting.entry(&root.submitter).or_default().push((Reverse(band), Reverse(root.priority), root.since, root.ad));

@@ -253,7 +253,7 @@ impl World {
             }
             for gang in &gangs {
                 let name = here.pool.ad(gang.root().unwrap()).unwrap().key.name.clone();
-                let number: usize = name[1..].parse().unwrap();
+                let number: usize = name.get(1..).unwrap().parse().unwrap();
                 let small = &self.small[number];
                 waiting.remove(&number);
                 let ends = now + small.runs;

@@ -68,7 +68,7 @@ pub fn place(window: &Window, effort: Effort) -> Placed {
     let classes = Classes::of(window);
     let counts = Classes::without_scores(&classes.window);
     let mut steps = Steps::new(effort.steps);
-    let mut search = Search { prices: Prices::zero(&counts.window), seed: effort.seed, proven: false };
+    let mut search = PlacingSearch { prices: Prices::zero(&counts.window), seed: effort.seed, proven: false };
     let roots_bound = if are_equal(window) { None } else { Some(roots_bound(&counts.window, &mut steps)) };
     let choices = search.improve(&classes.window, &counts, &mut steps);
     let reached = weight(window, &choices);
@@ -106,14 +106,14 @@ fn roots_bound(window: &Window, steps: &mut Steps) -> u128 {
 }
 
 /// The search for the best placement of a window.
-struct Search {
+struct PlacingSearch {
     prices: Prices,
     seed: u64,
     /// No placement has larger weights, band by band.
     proven: bool,
 }
 
-impl Search {
+impl PlacingSearch {
     /// The best placement that is found. Which roots are placed is looked for in a window without scores, in which more resources are
     /// equal; then the scores are raised.
     fn improve(&mut self, scored: &Window, counts: &Classes, steps: &mut Steps) -> Vec<Choice> {

@@ -81,7 +81,8 @@ mod tests {
         let [held] = &before.held[..] else { panic!("{before:?}") };
         let offers = gives_back(&pool, held);
         assert_eq!((offers.len(), held.takes[CHARGE]), (2, 3_000_000));
-        let edits: [(&str, fn(&mut Job)); 4] = [
+        type Edit = (&'static str, fn(&mut Job));
+        let edits: [Edit; 4] = [
             ("labels", |job| job.spec.ad.ports = Some(ports(["node", "token"]))),
             ("no ports", |job| job.spec.ad.ports = Some(ports(["cpu", "seat"])[..1].to_vec())),
             ("not accepted", |job| job.spec.ad.constraint = expr("1 +")),

@@ -16,13 +16,13 @@ use crate::status::Finding;
 pub(crate) struct Gathering {
     /// How long a window is open; 0: jobs are not gathered.
     length_ms: u64,
-    open: Option<Open>,
+    open: Option<OpenWindow>,
     /// When the last window closed: jobs that were there before are not gathered again.
     closed_at: Option<Timestamp>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenWindow {
     closes_ms: u64,
     closes_at: Timestamp,
     /// The uids of its jobs, each with what it is told.
@@ -62,7 +62,7 @@ impl Gathering {
         let open = self.open.get_or_insert_with(|| {
             let length = jiff::SignedDuration::from_millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
             let closes_at = now.checked_add(length).unwrap_or(now);
-            Open { closes_ms: now_ms.saturating_add(length_ms), closes_at, jobs: BTreeMap::new() }
+            OpenWindow { closes_ms: now_ms.saturating_add(length_ms), closes_at, jobs: BTreeMap::new() }
         });
         let at = open.closes_at.round(jiff::Unit::Second).unwrap_or(open.closes_at);
         open.jobs.entry(uid.to_owned()).or_insert_with(|| Finding {

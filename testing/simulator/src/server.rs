@@ -214,13 +214,9 @@ fn apply(stored: &Stored, body: &mut Body, patch: &Patch, planted: Planted) -> O
                 found.committed_s = *at_s;
             }
         }
-        (Body::Batch(batch), Patch::Start { uid }) => {
+        (Body::Batch(batch), Patch::Start { uid } | Patch::Suspend { uid }) => {
             (stored.uid == *uid).then_some(())?;
-            batch.suspended = false;
-        }
-        (Body::Batch(batch), Patch::Suspend { uid }) => {
-            (stored.uid == *uid).then_some(())?;
-            batch.suspended = true;
+            batch.suspended = matches!(patch, Patch::Suspend { .. });
         }
         (Body::Lease(who, renewals), Patch::Renew { version, holder }) => {
             (*version == 0 || stored.version == *version).then_some(())?;

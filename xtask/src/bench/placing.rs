@@ -11,7 +11,7 @@ use super::workloads::{Program, number};
 use crate::output::line;
 
 /// A workload, and what is wanted of it.
-struct Row {
+struct PlacingRow {
     /// The generator's arguments.
     workload: &'static str,
     options: &'static [&'static str],
@@ -29,30 +29,30 @@ const fn bar(must: f64, stretch: f64) -> Option<Bar> {
     Some(Bar { must, stretch })
 }
 
-const PLAIN: Row = Row { workload: "", options: &[], placed: None, bound: None, time: None, most: "" };
+const PLAIN: PlacingRow = PlacingRow { workload: "", options: &[], placed: None, bound: None, time: None, most: "" };
 /// Products with seats that are valid in one part of the network.
-const PRODUCTS: Row = Row { time: bar(1000.0, 200.0), ..PLAIN };
+const PRODUCTS: PlacingRow = PlacingRow { time: bar(1000.0, 200.0), ..PLAIN };
 /// One product: what is possible can be found exactly.
-const ONE: Row = Row { options: &["--window", "20000"], time: bar(1000.0, 200.0), ..PLAIN };
+const ONE: PlacingRow = PlacingRow { options: &["--window", "20000"], time: bar(1000.0, 200.0), ..PLAIN };
 
-const ROWS: [Row; 16] = [
-    Row {
+const ROWS: [PlacingRow; 16] = [
+    PlacingRow {
         workload: "gang --n 200 --density 1 --selectivity 8 --products 10",
         placed: bar(162.0, 162.0),
         most: "162",
         ..PRODUCTS
     },
-    Row { workload: "gang --n 200 --density 1 --selectivity 8 --products 10 --seed 2", ..PRODUCTS },
-    Row { workload: "gang --n 200 --density 1 --selectivity 8 --products 10 --seed 3", ..PRODUCTS },
-    Row {
+    PlacingRow { workload: "gang --n 200 --density 1 --selectivity 8 --products 10 --seed 2", ..PRODUCTS },
+    PlacingRow { workload: "gang --n 200 --density 1 --selectivity 8 --products 10 --seed 3", ..PRODUCTS },
+    PlacingRow {
         workload: "gang --n 500 --density 1 --selectivity 8 --products 20",
         placed: bar(415.0, 419.0),
         most: "420",
         ..PRODUCTS
     },
-    Row { workload: "gang --n 500 --density 1 --selectivity 8 --products 20 --seed 2", ..PRODUCTS },
-    Row { workload: "gang --n 500 --density 1 --selectivity 8 --products 20 --seed 3", ..PRODUCTS },
-    Row {
+    PlacingRow { workload: "gang --n 500 --density 1 --selectivity 8 --products 20 --seed 2", ..PRODUCTS },
+    PlacingRow { workload: "gang --n 500 --density 1 --selectivity 8 --products 20 --seed 3", ..PRODUCTS },
+    PlacingRow {
         workload: "gang --n 1000 --density 1 --selectivity 8 --products 20",
         placed: bar(824.0, 828.0),
         bound: bar(848.0, 840.0),
@@ -60,48 +60,48 @@ const ROWS: [Row; 16] = [
         most: "832",
         ..PLAIN
     },
-    Row { workload: "gang --n 1000 --density 1 --selectivity 8 --products 20 --seed 2", ..PRODUCTS },
-    Row { workload: "gang --n 1000 --density 1 --selectivity 8 --products 20 --seed 3", ..PRODUCTS },
-    Row {
+    PlacingRow { workload: "gang --n 1000 --density 1 --selectivity 8 --products 20 --seed 2", ..PRODUCTS },
+    PlacingRow { workload: "gang --n 1000 --density 1 --selectivity 8 --products 20 --seed 3", ..PRODUCTS },
+    PlacingRow {
         workload: "gang --n 1000 --density 1 --selectivity 8 --products 20 --seed 4",
         options: &["--submitters", "20"],
         ..PRODUCTS
     },
-    Row {
+    PlacingRow {
         workload: "gang --n 1000 --density 1 --selectivity 8 --products 40",
         placed: bar(816.0, 824.0),
         most: "at most 828",
         ..PRODUCTS
     },
-    Row {
+    PlacingRow {
         workload: "gang --n 500 --density 1 --selectivity 8",
         placed: bar(421.0, 421.0),
         bound: bar(421.0, 421.0),
         most: "421",
         ..ONE
     },
-    Row {
+    PlacingRow {
         workload: "gang --n 1000 --density 1 --selectivity 8",
         placed: bar(839.0, 839.0),
         bound: bar(839.0, 839.0),
         most: "839",
         ..ONE
     },
-    Row {
+    PlacingRow {
         workload: "gang --n 2000 --density 1 --selectivity 8",
         placed: bar(1694.0, 1694.0),
         bound: bar(1694.0, 1694.0),
         most: "1694",
         ..ONE
     },
-    Row {
+    PlacingRow {
         workload: "gang --n 4000 --density 1 --selectivity 8",
         placed: bar(3375.0, 3375.0),
         bound: bar(3375.0, 3375.0),
         most: "3375",
         ..ONE
     },
-    Row { workload: "modern --machines 10000 --jobs 100000", ..PLAIN },
+    PlacingRow { workload: "modern --machines 10000 --jobs 100000", ..PLAIN },
 ];
 
 const HEADS: &str = "| workload | in turn | placed (must, goal) | bound | optimum | ranks, placed / in turn | steps | ms (must, goal) | ms in turn | verdict |\n\
@@ -121,7 +121,7 @@ pub(super) fn table() -> Result<String> {
     Ok(table)
 }
 
-fn shown(row: &Row, figures: &Value) -> String {
+fn shown(row: &PlacingRow, figures: &Value) -> String {
     let of = |name: &str| number(figures, name);
     let negated = |bar: Bar| Bar { must: -bar.must, stretch: -bar.stretch };
     let bars = [

@@ -19,7 +19,7 @@ const IMPORTS: [(&str, &[&str]); 27] = [
     ("matchmaker", &["classad", "placing", "policy"]),
     ("gangindex", &["classad", "matchmaker", "policy"]),
     ("analysis", &["classad", "gangindex", "matchmaker", "policy"]),
-    ("baselines", &["classad", "gangindex", "matchmaker", "policy", "sampling"]),
+    ("baselines", &["classad", "gangindex", "matchmaker", "policy"]),
     ("crds", &["classad"]),
     ("pool", &["analysis", "classad", "gangindex", "matchmaker", "crds", "policy", "sampling", "summary"]),
     (
