@@ -38,7 +38,10 @@ const LOOK: &str = r"(() => {
         const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
         if (contrast < 4.5) faint.push(contrast.toFixed(2) + ': ' + text.slice(0, 40));
     }
-    return { faint, wide: document.documentElement.scrollWidth - innerWidth, headings: document.querySelectorAll('h1').length };
+    const outside = [...document.body.querySelectorAll('*')].filter(element =>
+        !element.closest('.scroll, svg, .skip') && element.getBoundingClientRect().right > innerWidth + 1);
+    const beyond = outside.slice(-5).map(element => element.tagName + ' ' + element.className + ': ' + element.textContent.trim().slice(0, 40));
+    return { faint, beyond, wide: document.documentElement.scrollWidth - innerWidth, headings: document.querySelectorAll('h1').length };
 })()";
 /// Roles that are nothing without a name.
 const NAMED: [&str; 7] = ["link", "button", "textbox", "combobox", "image", "navigation", "search"];
