@@ -34,7 +34,7 @@ fn reservation(seconds: i64) -> Value {
     json!({"reservation": {"afterSeconds": 60, "forSeconds": seconds}})
 }
 
-/// Two machines that `first` holds for a while, and `second` for longer, or for ever; two big jobs wait for both, and `long` for one.
+/// Two machines that `first` holds for a while, and `second` for longer, or for ever; two big jobs wait for both.
 fn full(stage: &mut Stage, spec: &Value, ends: Option<i64>) -> Result<(), String> {
     stage.create(&machine("m0", 9));
     stage.create(&machine("m1", 1));
@@ -47,8 +47,12 @@ fn full(stage: &mut Stage, spec: &Value, ends: Option<i64>) -> Result<(), String
     stage.until("the second job is claimed", |stage| stage.phase("second") == "Claimed")?;
     stage.create(&big("big"));
     stage.create(&big("big2"));
-    stage.create(&job("long", &json!({"priority": -1})));
     Ok(())
+}
+
+/// A job that would take one of the machines for ever.
+fn long() -> Value {
+    job("long", &json!({"priority": -1}))
 }
 
 /// What is held for the big job is given to a job that ends in time, and to no other one.
@@ -59,6 +63,7 @@ pub(crate) fn reserved(stage: &mut Stage) -> Result<(), String> {
         return Err("it has not waited for long enough".to_owned());
     }
     stage.until("a gang is reserved", |stage| is_reserved(stage, "big"))?;
+    stage.create(&long());
     stage.until("the first job is over", |stage| stage.phase("first") == "Failed")?;
     stage.create(&short("brief", 5));
     // After a fault that lasts, the second job may be over, too: then the big job comes first.
@@ -88,6 +93,7 @@ fn a_job_that_ends_in_time_is_claimed_meanwhile() {
 fn what_is_told_and_what_is_stored() {
     let mut stage = Stage::new(None, Twist::None);
     full(&mut stage, &reservation(600), Some(180)).unwrap();
+    stage.create(&long());
     stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
     let stored = nomination(&stage, "big");
     assert_eq!((stored["victims"].clone(), stored["mode"].clone()), (json!([]), Value::Null));
@@ -116,6 +122,7 @@ fn what_is_told_and_what_is_stored() {
 fn a_reservation_ends_after_its_time_and_nothing_is_reserved_for_the_account_for_as_long() {
     let mut stage = Stage::new(None, Twist::None);
     full(&mut stage, &reservation(90), None).unwrap();
+    stage.create(&long());
     stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
     let begun = stage.now_ms;
     stage.until("it has ended", |stage| nomination(stage, "big").is_null()).unwrap();
@@ -133,6 +140,7 @@ fn a_reservation_ends_after_its_time_and_nothing_is_reserved_for_the_account_for
 fn a_tenant_that_takes_its_job_back_keeps_nothing_idle() {
     let mut stage = Stage::new(None, Twist::None);
     full(&mut stage, &reservation(600), None).unwrap();
+    stage.create(&long());
     stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
     stage.until("the first job is over", |stage| stage.phase("first") == "Failed").unwrap();
     stage.delete("jobs", "big");
@@ -145,6 +153,7 @@ fn a_tenant_that_takes_its_job_back_keeps_nothing_idle() {
 fn without_reservation_it_waits_for_ever() {
     let mut stage = Stage::new(None, Twist::None);
     full(&mut stage, &json!({}), None).unwrap();
+    stage.create(&long());
     stage.pass(200_000);
     assert!(nomination(&stage, "big").is_null() && stage.phase("long") == "Claimed");
 }
