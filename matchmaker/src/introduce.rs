@@ -11,7 +11,7 @@ use crate::ports::Ports;
 use crate::verify::assembled;
 
 /// The most fuel that reading for one gang takes, about a millisecond, and the most memory of one value. What is read of partners is a
-/// convenience, computed for every claim, and nobody is charged for it.
+/// convenience, computed for every claim, and no namespace is charged for it.
 const FUEL: u64 = 20_000;
 const MEMORY: usize = 256 * 1024;
 

@@ -67,7 +67,7 @@ pub struct Reservation {
 }
 
 /// For which of the roots that a cycle has left over offers are held, in the order in which roots are served. Each gets the gang that is free
-/// soonest, of the best ones that there are if everything is free; gangs of which nobody knows when they are free come last. Nothing is held
+/// soonest, of the best ones that there are if everything is free; gangs that have no known end come last. Nothing is held
 /// twice, and nothing for a root whose quotas do not allow the gang.
 pub fn reserve(
     (snapshot, gangs): (&Snapshot, &[Gang]),

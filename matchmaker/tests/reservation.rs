@@ -230,7 +230,7 @@ impl World {
                     |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, &mut Plain::default());
                 let used = backfill((&here.pool, &gangs), held, (&config, now), &mut search);
                 for gang in &used.gangs {
-                    let (root, until) = (gang.root().unwrap(), free_at.ok_or("nobody knows when it is free")?);
+                    let (root, until) = (gang.root().unwrap(), free_at.ok_or("it is not known when it is free")?);
                     if mistake.is_none() && here.ends.get(&root).is_none_or(|ends| *ends > until) {
                         return Err("a job uses what is held, and ends too late".to_owned());
                     }

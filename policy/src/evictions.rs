@@ -93,6 +93,6 @@ mod tests {
             assert!(!evictions.permits(account, 1, true, &all) && evictions.permits(account, 1, false, &all));
         }
         assert!(Evictions { left: 5, ..evictions.clone() }.permits("bob", 1, true, &all));
-        assert!(evictions.permits("bob", 1, true, &permitted(&[Mode::Priority])), "there is nobody to leave it to");
+        assert!(evictions.permits("bob", 1, true, &permitted(&[Mode::Priority])), "no other account could use it");
     }
 }

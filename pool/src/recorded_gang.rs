@@ -38,7 +38,7 @@ pub(crate) fn gang_over(members: &[Member], snapshot: &Snapshot) -> Option<Gang>
 }
 
 /// What the members of a Match hold of the offers of a snapshot, and these members, the root first. That does not depend on the ads as they are
-/// now: a job that is edited goes on holding what was claimed. An offer that is not in the snapshot is left out, because nobody else can have it. Ports
+/// now: a job that is edited goes on holding what was claimed. An offer that is not in the snapshot is left out, because no other job can have it. Ports
 /// that are not there any more are taken for the first ones.
 pub(crate) fn held_over<'m>(members: &'m [Member], snapshot: &Snapshot) -> (Gang, Vec<&'m Member>) {
     if let Some(gang) = gang_over(members, snapshot) {

@@ -126,7 +126,7 @@ impl Setting {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Holder {
-    Nobody,
+    Free,
     Victim,
     Nominee,
     Other,
@@ -249,12 +249,12 @@ impl World {
             if self.server.victims[place] == VictimClaim::Ending && !lingers {
                 all.push(self.with(|world| {
                     world.server.victims[place] = VictimClaim::Ended;
-                    world.server.seats[place] = Holder::Nobody;
+                    world.server.seats[place] = Holder::Free;
                 }));
             }
         }
         if self.server.seats[0] == Holder::Short {
-            all.push(self.with(|world| world.server.seats[0] = Holder::Nobody));
+            all.push(self.with(|world| world.server.seats[0] = Holder::Free));
         }
         if setting.suspends && !self.suspended && self.server.nominee == Nominee::Waits {
             all.push(self.with(|world| (world.suspended, world.server.nominee) = (true, Nominee::Over)));
@@ -302,10 +302,10 @@ impl World {
             }
             let is_nominated = view.nomination.is_some();
             let is_reserved = setting.reserves && is_nominated && view.victims[1..].contains(&VictimClaim::Committed);
-            if is_reserved && view.seats[0] == Holder::Nobody {
+            if is_reserved && view.seats[0] == Holder::Free {
                 all.push(self.with(|world| world.writes.extend([Write::Short])));
             }
-            if view.seats[0] == Holder::Nobody && (!is_nominated || !setting.has(Rule::Held)) {
+            if view.seats[0] == Holder::Free && (!is_nominated || !setting.has(Rule::Held)) {
                 all.push(self.with(|world| {
                     world.writes.insert(Write::Other);
                     if is_nominated {
@@ -323,7 +323,7 @@ impl World {
         let stored = view.nomination;
         let number = stored.or(leader.wanted)?;
         let found = leader.judged.filter(|(judged, _)| *judged == number).map(|(_, is_right)| is_right);
-        let is_free = view.seats.iter().all(|seat| *seat == Holder::Nobody);
+        let is_free = view.seats.iter().all(|seat| *seat == Holder::Free);
         let nominee = if setting.has(Rule::Withdrawn) { view.nominee } else { Nominee::Waits };
         let waits = setting.reserves && setting.has(Rule::Lasts) && setting.has(Rule::EndsNobody);
         let names = !setting.reserves || !setting.has(Rule::EndsNobody);
@@ -403,7 +403,7 @@ impl World {
                     }
                 }
                 Write::Claim
-                    if server.nominee == Nominee::Waits && server.seats.iter().all(|seat| *seat == Holder::Nobody) =>
+                    if server.nominee == Nominee::Waits && server.seats.iter().all(|seat| *seat == Holder::Free) =>
                 {
                     server.nominee = Nominee::Held;
                     server.seats.fill(Holder::Nominee);
@@ -422,8 +422,8 @@ impl World {
                         server.nomination = None;
                     }
                 }
-                Write::Other if server.seats[0] == Holder::Nobody => server.seats[0] = Holder::Other,
-                Write::Short if server.seats[0] == Holder::Nobody => server.seats[0] = Holder::Short,
+                Write::Other if server.seats[0] == Holder::Free => server.seats[0] = Holder::Other,
+                Write::Short if server.seats[0] == Holder::Free => server.seats[0] = Holder::Short,
                 Write::Release(_) | Write::Claim | Write::Other | Write::Short => {}
             }
         })

@@ -81,7 +81,7 @@ mod tests {
         assert_eq!(share_census(&objects, &snapshot, 0), ShareCensus::default());
         snapshot.policy = Some(Arc::new(policy));
         let census = share_census(&objects, &snapshot, 0);
-        // There is no offer, so nobody deserves anything.
+        // There is no offer, so no account deserves a share.
         assert_eq!(census.gap, 0.0);
         assert_eq!(census.accounts, BTreeMap::from([("cfd".to_owned(), [9, 0]), ("chips".to_owned(), [1, 0])]));
     }

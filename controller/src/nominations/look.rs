@@ -359,7 +359,7 @@ mod tests {
     fn a_hopeless_job_pauses_for_longer_each_time_while_others_wait_for_their_turn() {
         let (mut nominations, hopeless) = (Nominations::default(), NotPreempted::Refused(Refusal::NoCandidate));
         nominations.pause_hopeless("a", Some(&hopeless), false, 0);
-        assert!(nominations.hopeless.is_empty(), "nobody is kept from anything");
+        assert!(nominations.hopeless.is_empty(), "no job is paused");
         let mut ends = Vec::new();
         for _ in 0..3 {
             let now_ms = ends.last().copied().unwrap_or(0);

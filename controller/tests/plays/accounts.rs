@@ -119,7 +119,7 @@ fn a3_a_new_leader_goes_on_with_what_was_used() {
 }
 
 /// The job ends soon after its account was stored, and the leader is told to stop before the account may be stored again. Then the Match is
-/// deleted, while nobody leads.
+/// deleted, while there is no leader.
 #[test]
 fn a3_a_leader_that_is_told_to_stop_stores_what_was_used() {
     let mut stage = claimed();

@@ -44,8 +44,8 @@ pub struct Backfilled {
     pub charges: BTreeMap<AdId, Vec<Amount>>,
 }
 
-/// The gangs of roots that a cycle has left over and whose claims end before reservations are free. A reservation of which nobody knows when
-/// it is free is not used.
+/// The gangs of roots that a cycle has left over and whose claims end before reservations are free. A reservation whose start is
+/// not known is not used.
 pub fn backfill(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     held: HeldGangs<'_>,

@@ -1,7 +1,7 @@
 //! The simulator: turns a seed into a history of several coordinators, agents and people around one API server in memory, and says
 //! what of the invariants it broke. Coordinators run the product's engine ([`matchmaker`]) and the product's claims ([`claiming`]); messages are
 //! lost, doubled and late, caches lag behind, processes crash and freeze; then all of that stops, and everything must come
-//! to rest with nothing leaked and nobody waiting in vain. [`fairness`] runs many half-lives of a pool with accounts instead, in which nothing
+//! to rest with nothing leaked and no job waiting in vain. [`fairness`] runs many half-lives of a pool with accounts instead, in which nothing
 //! fails.
 
 pub mod agent;

@@ -21,7 +21,7 @@ struct PlacingRow {
     bound: Option<Bar>,
     /// Milliseconds.
     time: Option<Bar>,
-    /// The most that are possible, where somebody has proven it.
+    /// The most that are possible, where that is proven.
     most: &'static str,
 }
 
