@@ -7,7 +7,9 @@ mod tests {
 
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
-    use matchmaker::{AdKey, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, Usage};
+    use matchmaker::{
+        AdKey, Collective, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, Usage, negotiate_together,
+    };
     use peak_alloc::PeakAlloc;
 
     #[global_allocator]
@@ -201,5 +203,31 @@ mod tests {
         assert_eq!(gangs, ["carol"]);
         assert!(peak < 32 * MB, "{} MB", peak / MB);
         assert!(engine.stats.answers_bytes > MB, "{}", engine.stats.answers_bytes);
+    }
+
+    /// How much memory placing these jobs together over so many machines takes at most, and how many gangs were listed.
+    fn together(machines: usize, jobs: usize, job: impl Fn(usize) -> String) -> (u64, usize) {
+        let text = |number| format!("[Memory = 64; Serial = {number}; Requirements = true]");
+        let one = |number| machine("cs", &format!("m{number:04}"), &text(number), Consent::Everybody);
+        let mut ads: Vec<PoolAd> = (0..machines).map(one).collect();
+        ads.extend((0..jobs).map(|number| ad("Job", "bob", &format!("j{number:04}"), &job(number))));
+        let (snapshot, config) = (snapshot(ads), Config { explains: false, ..Config::product() });
+        let before = MEMORY.current_usage();
+        MEMORY.reset_peak_usage();
+        let placed = negotiate_together(&snapshot, &config, 0, &mut Indexed::new(), &Collective::default());
+        assert!(placed.cycle.disagreements.is_empty());
+        (placed.effort.gangs, MEMORY.peak_usage().saturating_sub(before))
+    }
+
+    #[test]
+    fn c1_as_many_wide_gangs_as_may_be_listed_take_no_more_room_than_there_is() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_ports = together(400, 250, |job| ports(8, |port| format!("p{port}.Serial >= {}", (job + port) % 7)));
+        let of_sets = together(400, 250, |job| {
+            format!("[Ports = {{[Label = p; Count = 32; Constraint = p.Serial >= {}]}}]", job % 7)
+        });
+        for (gangs, peak) in [of_ports, of_sets] {
+            assert!(gangs > 10_000 && peak < 250 * MB, "{gangs} gangs, {} MB", peak / MB);
+        }
     }
 }

@@ -15,7 +15,9 @@ use crate::gang::Gang;
 use crate::line::Line;
 use crate::model::{AdId, AdKey, Config, Snapshot};
 use crate::plain::{Listed, list};
+use crate::ports::Ports;
 use crate::score::Score;
+use crate::sets::SET_MAX;
 use crate::verify::verify;
 
 mod alike;
@@ -34,8 +36,9 @@ pub struct Collective {
     pub steps: u64,
     /// The most gangs of one root that are compared.
     pub gangs_max: usize,
-    /// The most gangs of all roots that are listed; each submitter has an equal share. A root whose submitter has none left has a few.
-    pub listed_max: usize,
+    /// How many members the gangs of all roots that are listed have at most; each submitter has an equal share. A root whose submitter has none
+    /// left has a few gangs.
+    pub members_max: usize,
     /// The most candidates that are tried to list the gangs of all roots; each submitter has an equal share. A root whose gangs are not all
     /// listed keeps its gang in turn among those that it may have.
     pub candidates_max: u64,
@@ -65,7 +68,7 @@ impl Default for Collective {
             window: 1000,
             steps: 200_000,
             gangs_max: 1000,
-            listed_max: 200_000,
+            members_max: 600_000,
             candidates_max: u64::MAX,
             weight: Weight::One,
             pinned: BTreeSet::new(),
@@ -246,8 +249,8 @@ fn listing_of<'s, F: Finder>(
     let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair, (config, now)), Spent::default());
     let (mut prices, mut pinned, mut shares) = (Prices::of(config, now), 0, Shares::of(window, collective));
     for turn in window {
-        let listed = gangs_of(turn, shares.of_one(turn), finder, &mut run, &mut round);
-        shares.pay(turn, listed.gangs.len());
+        let listed = gangs_of(turn, shares.of_one(turn, snapshot), finder, &mut run, &mut round);
+        shares.pay(turn, &listed.gangs);
         effort.candidates = effort.candidates.saturating_add(listed.steps);
         effort.gangs = effort.gangs.saturating_add(u64::try_from(listed.gangs.len()).unwrap_or(u64::MAX));
         let is_pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
@@ -262,10 +265,12 @@ fn listing_of<'s, F: Finder>(
     Listings { numbers, gangs, effort, pinned }
 }
 
-/// So many gangs of a root are always listed.
+/// So many gangs of a root are always listed; of a wide one not so many.
 const LISTED_MIN: usize = 16;
+/// How many members a gang that is not wide has.
+const USUAL_MEMBERS: usize = 3;
 
-/// How many gangs each submitter may still have listed.
+/// How many members each submitter may still have listed. Gangs are kept until all are placed, and their members are what takes memory.
 struct Shares {
     left: BTreeMap<usize, usize>,
     gangs_max: usize,
@@ -274,7 +279,7 @@ struct Shares {
 impl Shares {
     fn of(window: &[Turn<'_>], collective: &Collective) -> Shares {
         let submitters: BTreeSet<usize> = window.iter().map(|turn| turn.submitter).collect();
-        let share = collective.listed_max / submitters.len().max(1);
+        let share = collective.members_max / submitters.len().max(1);
         Shares {
             left: submitters.into_iter().map(|submitter| (submitter, share)).collect(),
             gangs_max: collective.gangs_max,
@@ -282,13 +287,23 @@ impl Shares {
     }
 
     /// How many gangs of a root may be listed.
-    fn of_one(&self, turn: &Turn<'_>) -> usize {
-        self.left.get(&turn.submitter).map_or(0, |left| self.gangs_max.min(*left).max(LISTED_MIN))
+    fn of_one(&self, turn: &Turn<'_>, snapshot: &Snapshot) -> usize {
+        let width = snapshot.ad(turn.ad).map_or(1, |ad| width(&ad.ports));
+        let left = self.left.get(&turn.submitter).map_or(0, |left| left / width);
+        self.gangs_max.min(left).max((LISTED_MIN * USUAL_MEMBERS / width).clamp(2, LISTED_MIN))
     }
 
-    fn pay(&mut self, turn: &Turn<'_>, gangs: usize) {
-        self.left.get_mut(&turn.submitter).into_iter().for_each(|left| *left = left.saturating_sub(gangs));
+    fn pay(&mut self, turn: &Turn<'_>, gangs: &[Gang]) {
+        let members = gangs.iter().map(|gang| gang.members.len()).sum();
+        self.left.get_mut(&turn.submitter).into_iter().for_each(|left| *left = left.saturating_sub(members));
     }
+}
+
+/// How many members a gang of an ad with these ports has at most, if its partners have no partners of their own.
+fn width(ports: &Ports) -> usize {
+    let partners =
+        ports.list.iter().map(|port| port.set.as_ref().map_or(1, |set| set.most_written().unwrap_or(SET_MAX)));
+    1 + partners.sum::<usize>()
 }
 
 /// A cycle with what an earlier one on the same pool has cost.

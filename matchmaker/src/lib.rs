@@ -24,6 +24,7 @@ mod explanations;
 mod finder;
 mod gang;
 mod introduce;
+mod left_over;
 mod line;
 mod model;
 pub mod plain;
@@ -60,12 +61,12 @@ pub use plain::Listed;
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
-    FindGang, FindGangs, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions,
-    Proposal, is_still_right, preempt,
+    FindGangs, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal,
+    is_still_right, preempt,
 };
 pub use reservation::{
-    Backfilled, HeldGangs, HeldOffers, Reservation, Reserving, StoredReservation, backfill, free_at, held_for_others,
-    may_keep, reserve,
+    Backfilled, HeldGangs, HeldOffers, Reservation, Reservations, Reserving, StoredReservation, backfill, free_at,
+    held_for_others, may_keep, reserve,
 };
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};

@@ -5,10 +5,9 @@
 
 mod claimed;
 mod question;
-mod steps;
 mod terms;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use policy::{Amounts, Evictions, Mode, Quotas, Refusal};
@@ -17,11 +16,11 @@ use crate::account_queue::AccountQueue;
 use crate::charges::Prices;
 use crate::finder::Cycle;
 use crate::gang::Gang;
+use crate::left_over::{StepsLeft, Turns};
 use crate::model::{AdId, Config, Snapshot};
 
 use self::claimed::ClaimedGangs;
 use self::question::PreemptionQuestion;
-use self::steps::PreemptionSteps;
 pub use self::terms::PreemptionTerms;
 
 /// The most roots that are looked at in one cycle.
@@ -100,9 +99,6 @@ pub struct Preemptions {
 /// Finds the gangs of all roots of a snapshot, in their order.
 pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
 
-/// Finds the best gang of the only root of a snapshot.
-pub type FindGang<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Option<Gang> + 'f;
-
 /// Which gangs have to end for the roots that a cycle has left over and that wait for capacity, in the order in which roots are served. What is
 /// decided for one root counts for the next: its gang is taken, and its victims hold nothing any more.
 ///
@@ -131,16 +127,11 @@ pub fn preempt(
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
     let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
-    let mut steps = PreemptionSteps::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
+    let mut steps = StepsLeft::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
     let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
-    let mut turns = turns(left.roots.iter().map(|root| queue.account(root)));
+    let mut turns = Turns::of(left.roots.iter().map(|root| queue.account(root)), PREEMPTION_ROOTS_MAX);
     while let Some(turn) = queue.next() {
-        let has_turn = turns.get_mut(queue.account(turn.root)).is_some_and(|turns| {
-            let has_turn = *turns > 0;
-            *turns = turns.saturating_sub(1);
-            has_turn
-        });
-        if !has_turn || all.answers.len() == PREEMPTION_ROOTS_MAX || config.stop.is_set() {
+        if config.stop.is_set() || !turns.take(queue.account(turn.root)) {
             queue.not_found();
             continue;
         }
@@ -181,16 +172,6 @@ pub fn preempt(
     }
     all.fruitless = steps.fruitless();
     all
-}
-
-/// How many roots of each account are looked at: the same number, as far as it has so many, and as many as there are turns for all.
-fn turns<'a>(accounts: impl Iterator<Item = &'a Arc<str>>) -> BTreeMap<Arc<str>, usize> {
-    let mut roots: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-    accounts.for_each(|account| *roots.entry(Arc::clone(account)).or_default() += 1);
-    let with = |most: usize| roots.values().map(|roots| roots.min(&most)).sum::<usize>();
-    let most = (1..=PREEMPTION_ROOTS_MAX).rev().find(|most| with(*most) <= PREEMPTION_ROOTS_MAX).unwrap_or(1);
-    roots.values_mut().for_each(|roots| *roots = most.min(*roots));
-    roots
 }
 
 /// Whether so many gangs may be preempted for a job of an account now.

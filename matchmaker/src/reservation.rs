@@ -14,8 +14,9 @@ use crate::capacity::Ask;
 use crate::charges::Policy;
 use crate::finder::Turn;
 use crate::gang::Gang;
+use crate::left_over::{RootSteps, StepsLeft, Turns};
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
-use crate::preemption::FindGang;
+use crate::preemption::FindGangs;
 
 pub use self::backfill::{Backfilled, HeldGangs, StoredReservation, backfill, held_for_others};
 use self::occupancy::Occupancy;
@@ -66,21 +67,34 @@ pub struct Reservation {
     pub in_the_way: usize,
 }
 
+/// What came of reservation in a cycle.
+#[derive(Clone, Debug, Default)]
+pub struct Reservations {
+    /// Those that are to be made, in the order in which roots are served.
+    pub made: Vec<Reservation>,
+    /// The steps that submitters have spent on roots for which nothing is reserved. Without submitters that have spent none.
+    pub fruitless: Vec<(Arc<str>, u64)>,
+}
+
 /// For which of the roots that a cycle has left over offers are held, in the order in which roots are served. Each gets the gang that is free
 /// soonest, of the best ones that there are if everything is free; gangs that have no known end come last. Nothing is held
 /// twice, and nothing for a root whose quotas do not allow the gang.
+///
+/// If more roots wait than are looked at, all accounts have as many turns as each other, as far as they have roots. Searches take steps of the
+/// submitters of their roots; of a root whose steps end, the gangs that were found by then are compared.
 pub fn reserve(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     reserving: &Reserving<'_>,
     (config, now): (&Config, i64),
-    search: &mut FindGang<'_>,
-) -> Vec<Reservation> {
-    let Some(policy) = snapshot.policy.clone() else { return Vec::new() };
+    search: &mut FindGangs<'_>,
+) -> Reservations {
+    let mut all = Reservations::default();
+    let Some(policy) = snapshot.policy.clone() else { return all };
     let mut left = snapshot.after(gangs);
     left.policy = None;
     left.roots.retain(|root| reserving.candidates.contains(&root.ad));
     if left.roots.is_empty() || reserving.room == 0 {
-        return Vec::new();
+        return all;
     }
     let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
     let found = gangs.iter().filter_map(|gang| found_now((snapshot, gang), &queue, reserving, (config, now)));
@@ -88,15 +102,22 @@ pub fn reserve(
     let occupancy = Occupancy::of(&held);
     let everything = left.freed(occupancy.all());
     let (mut quotas, mut taken) = (queue.quotas().clone(), reserving.nominated.clone());
-    let (mut all, mut looked_at) = (Vec::new(), 0);
+    let mut steps = StepsLeft::of(queue.names(), ROOTS_MAX, &snapshot.frugal, config);
+    let mut turns = Turns::of(left.roots.iter().map(|root| queue.account(root)), ROOTS_MAX);
     while let Some(turn) = queue.next() {
-        if looked_at == ROOTS_MAX || all.len() == reserving.room || config.stop.is_set() {
+        if all.made.len() == reserving.room || config.stop.is_set() {
             break;
         }
-        looked_at += 1;
+        if !turns.take(queue.account(turn.root)) {
+            queue.not_found();
+            continue;
+        }
+        let mut of_root = steps.for_root(turn.submitter);
         let target =
             Target { left: &left, everything: &everything, occupancy: &occupancy, quotas: &quotas, taken: &taken };
-        if let Some(reservation) = target.best((&queue, &turn), &policy, (config, now), search) {
+        let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search));
+        steps.pay(turn.submitter, of_root, best.is_none());
+        if let Some(reservation) = best {
             let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
             taken.extend(keys);
             let charge = queue.charge_of(turn.root, &reservation.gang, config, now);
@@ -105,10 +126,11 @@ pub fn reserve(
                 .own_roots(queue.account(turn.root))
                 .into_iter()
                 .for_each(|node| quotas.take(node, &charge.takes));
-            all.push(reservation);
+            all.made.push(reservation);
         }
         queue.not_found();
     }
+    all.fruitless = steps.fruitless();
     all
 }
 
@@ -187,7 +209,7 @@ impl Target<'_> {
         (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
         policy: &Policy,
         (config, now): (&Config, i64),
-        search: &mut FindGang<'_>,
+        (steps, search): (&mut RootSteps, &mut FindGangs<'_>),
     ) -> Option<Reservation> {
         let mut view = self.everything.without_roots();
         view.barred.clone_from(&self.left.barred);
@@ -195,11 +217,16 @@ impl Target<'_> {
         root.exclusions.extend(self.taken.iter().cloned());
         let mut best: Option<Reservation> = None;
         for _ in 0..TARGETS_MAX {
-            if config.stop.is_set() {
+            if config.stop.is_set() || steps.left() == 0 {
                 break;
             }
             view.roots = vec![root.clone()];
-            let Some(gang) = search(&view, config, now) else { break };
+            let cycle = search(&view, &Config { cycle_steps_max: steps.left(), ..config.clone() }, now);
+            steps.pay(cycle.spent);
+            let Some(gang) = cycle.gangs.into_iter().next() else { break };
+            if !steps.look_at(self.occupancy.amounts(&gang)) {
+                break;
+            }
             let in_the_way = self.occupancy.in_the_way(self.left, &gang);
             let contested =
                 gang.members.iter().find(|member| !self.occupancy.is_free(self.left, member)).map(|member| member.ad);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad};
 use matchmaker::{
-    AdId, AdKey, Config, Consent, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
+    AdId, AdKey, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
     Reserving, Role, Root, Seats, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others, may_keep,
     negotiate, reserve, verify,
 };
@@ -98,6 +98,10 @@ struct Now {
     ends: BTreeMap<AdId, i64>,
     big: Option<AdId>,
     nominated: BTreeSet<AdKey>,
+}
+
+fn plain(view: &Snapshot, config: &Config, now: i64) -> Cycle {
+    negotiate(view, config, now, &mut Plain::default())
 }
 
 /// The machines of a gang.
@@ -226,9 +230,7 @@ impl World {
                 let all: BTreeMap<AdId, i64> = unmatched.iter().map(|root| (*root, now)).collect();
                 let ends = if mistake == Some(Mistake::AnyLength) { &all } else { &here.ends };
                 let held = HeldGangs { reserved: &reserved, waiting: &unmatched, ends };
-                let mut search =
-                    |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, &mut Plain::default());
-                let used = backfill((&here.pool, &gangs), held, (&config, now), &mut search);
+                let used = backfill((&here.pool, &gangs), held, (&config, now), &mut plain);
                 for gang in &used.gangs {
                     let (root, until) = (gang.root().unwrap(), free_at.ok_or("it is not known when it is free")?);
                     if mistake.is_none() && here.ends.get(&root).is_none_or(|ends| *ends > until) {
@@ -245,11 +247,8 @@ impl World {
                     nominated: &here.nominated,
                     room: 1,
                 };
-                let mut find = |view: &Snapshot, config: &Config, now: i64| {
-                    negotiate(view, config, now, &mut Plain::default()).gangs.into_iter().next()
-                };
-                let made = reserve((&here.pool, &gangs), &reserving, (&config, now), &mut find);
-                nomination = made.into_iter().next().map(|made| made.gang);
+                let made = reserve((&here.pool, &gangs), &reserving, (&config, now), &mut plain);
+                nomination = made.made.into_iter().next().map(|made| made.gang);
             }
             for gang in &gangs {
                 let name = here.pool.ad(gang.root().unwrap()).unwrap().key.name.clone();
@@ -336,10 +335,7 @@ fn reserved(here: &Now, room: usize) -> Vec<Reservation> {
     let candidates = BTreeSet::from([here.big.unwrap()]);
     let reserving =
         Reserving { held: &here.held, ends: &here.ends, candidates: &candidates, nominated: &here.nominated, room };
-    let mut find = |view: &Snapshot, config: &Config, now: i64| {
-        negotiate(view, config, now, &mut Plain::default()).gangs.into_iter().next()
-    };
-    reserve((&here.pool, &[]), &reserving, (&Config::product(), 0), &mut find)
+    reserve((&here.pool, &[]), &reserving, (&Config::product(), 0), &mut plain).made
 }
 
 #[test]
@@ -387,7 +383,6 @@ fn a_job_that_ends_in_time_uses_what_is_held_and_others_are_told() {
     let gang = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1).remove(0).gang;
     running.retain(|claim| claim.ends > 1);
     let config = Config::product();
-    let mut search = |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, &mut Plain::default());
     let mut using = |number: usize| {
         let here = world.at(1, &running, &BTreeSet::from([number]), Some(&gang), None);
         let waiting: BTreeSet<AdId> = here.pool.roots.iter().map(|root| root.ad).collect();
@@ -395,8 +390,52 @@ fn a_job_that_ends_in_time_uses_what_is_held_and_others_are_told() {
         assert_eq!(free_at, Some(9));
         let reserved = [StoredReservation { root: here.big.unwrap(), gang: gang.clone(), free_at }];
         let held = HeldGangs { reserved: &reserved, waiting: &waiting, ends: &here.ends };
-        let used = backfill((&here.pool, &[]), held, (&config, 1), &mut search).gangs.len();
-        (used, held_for_others((&here.pool, &[]), held, (&config, 1), &mut search).len())
+        let used = backfill((&here.pool, &[]), held, (&config, 1), &mut plain).gangs.len();
+        (used, held_for_others((&here.pool, &[]), held, (&config, 1), &mut plain).len())
     };
     assert_eq!([2, 3, 4].map(&mut using), [(1, 1), (0, 1), (0, 1)], "one ends at 9, one later, and one does not say");
+}
+
+#[test]
+fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_has_its_turns() {
+    let more: Vec<Small> = (0..40).map(|_| Small { comes: 0, runs: 9, says: true }).collect();
+    let (world, running) = full(&[true, true], &[9, 5], &more);
+    let here = world.at(0, &running, &(2..42).collect(), None, None);
+    let candidates: BTreeSet<AdId> = here.pool.roots.iter().map(|root| root.ad).collect();
+    let Now { held, ends, nominated, .. } = &here;
+    let reserving = Reserving { held, ends, candidates: &candidates, nominated, room: 3 };
+    let config = Config { cycle_steps_max: 40_000, ..Config::product() };
+    for finds in [false, true] {
+        let (mut searched, mut given) = (BTreeSet::new(), 0);
+        let mut costly = |view: &Snapshot, config: &Config, now: i64| {
+            searched.extend(view.roots.iter().map(|root| root.ad));
+            given += config.cycle_steps_max;
+            let found = if finds { plain(view, &Config::product(), now) } else { Cycle::default() };
+            Cycle { spent: config.cycle_steps_max, ..found }
+        };
+        let found = reserve((&here.pool, &[]), &reserving, (&config, 0), &mut costly);
+        assert!(given <= config.cycle_steps_max / 4, "{given}");
+        assert!(searched.contains(&here.big.unwrap()), "the account that has one job has a turn");
+        let fruitless: u64 = found.fruitless.iter().map(|(_, steps)| steps).sum();
+        if finds {
+            assert!(!found.made.is_empty() && fruitless < given, "{fruitless} of {given}");
+        } else {
+            // Each takes half of what its namespace has left, until there is nothing to halve.
+            assert!(searched.len() > 8 && searched.len() <= 16, "{}", searched.len());
+            assert_eq!((found.made.len(), fruitless), (0, given));
+        }
+    }
+    let reserved: Vec<StoredReservation> = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1)
+        .into_iter()
+        .map(|made| StoredReservation { root: here.big.unwrap(), gang: made.gang, free_at: made.free_at })
+        .collect();
+    let mut given = 0;
+    let mut costly = |_: &Snapshot, config: &Config, _: i64| {
+        given += config.cycle_steps_max;
+        Cycle::default()
+    };
+    let all = HeldGangs { reserved: &reserved, waiting: &candidates, ends };
+    backfill((&here.pool, &[]), all, (&config, 0), &mut costly);
+    held_for_others((&here.pool, &[]), all, (&config, 0), &mut costly);
+    assert!(0 < given && given <= config.cycle_steps_max / 2, "{given}");
 }

@@ -128,6 +128,12 @@ impl Tree {
         self.index(name).map(|index| Node(1 + index))
     }
 
+    /// The weight of an account among its siblings; 1 if there is no such account.
+    #[must_use]
+    pub fn weight_of(&self, name: &str) -> Amount {
+        self.account(name).map_or(1, |node| self.weight(node))
+    }
+
     /// Why an account is not where its parent says, if so.
     #[must_use]
     pub fn misplaced(&self, name: &str) -> Option<Misplaced> {

@@ -95,15 +95,19 @@ impl Negotiator {
         }
     }
 
-    /// Gives namespaces a smaller share whose jobs cost too much for nothing in searches for what could be preempted for them.
-    pub(super) fn pay_for_preemption(&mut self, fruitless: &[(Arc<str>, u64)], now_ms: u64) {
+    /// Gives namespaces a smaller share whose jobs cost too much for nothing in searches for what could be preempted or reserved for them.
+    pub(super) fn pay_for_nominations<'f>(
+        &mut self,
+        fruitless: impl Iterator<Item = &'f (Arc<str>, u64)>,
+        now_ms: u64,
+    ) {
         let most = self.config.cycle.cycle_steps_max / FRUITLESS_PART;
         for (namespace, steps) in fruitless {
             if self.search.costly_jobs.spend(namespace, *steps, most, now_ms) {
                 tracing::warn!(
                     namespace = &**namespace,
                     steps,
-                    "searches for gangs to preempt for jobs of the namespace took many steps and found nothing; its share of the steps is reduced for some time"
+                    "searches for gangs to preempt or to reserve for jobs of the namespace took many steps and found nothing; its share of the steps is reduced for some time"
                 );
             }
         }

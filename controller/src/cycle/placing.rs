@@ -232,7 +232,7 @@ mod tests {
         assert!(all.pinned.is_empty(), "it has waited for 900 s");
         let all =
             collective(&["--placing=Collective", "--placing-max-wait=900", "--placing-weight=Charge"], 2000).unwrap();
-        assert_eq!((all.gangs_max, all.listed_max, all.pinned.len()), (1000, 200_000, 1));
+        assert_eq!((all.gangs_max, all.members_max, all.pinned.len()), (1000, 600_000, 1));
         assert!(matches!(all.weight, Weight::Charge(weights) if weights.contains_key("cpus")));
         assert!(Flags::try_parse_from(["controller", "--placing-window=0"]).is_err());
         let gather = |flags: &[&str]| {

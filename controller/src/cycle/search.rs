@@ -111,7 +111,7 @@ impl Negotiator {
         let objects = claims.context.cache.lock();
         let again = self.leave_returning(&mut cycle, &mut findings, &pool, &returning, found_ms);
         self.pause_costly(&pool, &cycle, &mut findings, &objects, found_ms);
-        self.pay_for_preemption(nominations.fruitless(), found_ms);
+        self.pay_for_nominations(nominations.fruitless(), found_ms);
         self.last.saw_all = sees_all;
         if sees_all {
             self.nominations.end(&nominations, (&pool, &provenance), &mut findings, &objects, &claims);

@@ -169,7 +169,7 @@ impl CycleNominations {
         let Some(input) = input else { return };
         let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
         let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
-        let is_reserved = |root: &AdId| found.reservations.new.iter().any(|new| new.root == *root);
+        let is_reserved = |root: &AdId| found.reservations.new.made.iter().any(|new| new.root == *root);
         let waiting = short.map(|unmatched| unmatched.root).filter(|root| !is_reserved(root));
         let waiting: BTreeSet<AdId> = waiting.collect();
         let uids = || waiting.iter().filter_map(|ad| Some((*ad, pool.ad(*ad)?.uid.as_str())));
@@ -199,9 +199,9 @@ impl NominationsFound {
         std::mem::take(&mut self.gangs)
     }
 
-    /// The steps that submitters have spent on preemption for nothing.
-    pub(crate) fn fruitless(&self) -> &[(Arc<str>, u64)] {
-        &self.preemptions.fruitless
+    /// The steps that submitters have spent on preemption and reservation for nothing.
+    pub(crate) fn fruitless(&self) -> impl Iterator<Item = &(Arc<str>, u64)> {
+        self.preemptions.fruitless.iter().chain(&self.reservations.new.fruitless)
     }
 }
 

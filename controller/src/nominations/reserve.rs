@@ -7,8 +7,8 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reserving, Snapshot, StoredReservation, Verdict,
-    backfill, free_at, held_for_others, may_keep, reserve,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, Snapshot,
+    StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
 };
 use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
@@ -35,8 +35,8 @@ pub(super) struct CycleReservations {
 pub(crate) struct ReservationsFound {
     /// Those that stand.
     pub(super) reserved: Vec<StoredReservation>,
-    /// Those that are to be made.
-    pub(super) new: Vec<Reservation>,
+    /// Those that are to be made, and what it cost to find them.
+    pub(super) new: Reservations,
     /// Roots that would have gangs if nothing were reserved.
     pub(super) kept_waiting: BTreeSet<AdId>,
     /// The `activeDeadlineSeconds` of the roots that use what is reserved.
@@ -97,7 +97,7 @@ impl Nominations {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             findings.insert(uid, Arc::new(words::held_for_others(&finding, found.reserved.len())));
         }
-        for Reservation { root, gang, .. } in &found.new {
+        for Reservation { root, gang, .. } in &found.new.made {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             // As it is stored: in whole seconds.
             let since = Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
@@ -163,9 +163,7 @@ impl CycleReservations {
         let candidates: BTreeSet<AdId> = self.candidates.intersection(&waiting).copied().collect();
         let ReservationInput { held, ends, nominated, .. } = &self.input;
         let reserving = Reserving { held, ends, candidates: &candidates, nominated, room: self.room };
-        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| {
-            engine.negotiate(view, settings, now).gangs.into_iter().next()
-        };
+        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
         found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), &mut search);
     }
 }

@@ -6,7 +6,7 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config, Cycle, FindGang, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt, reserve,
+    AdId, Config, Cycle, FindGangs, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt, reserve,
     summary,
 };
 use policy::Evictions;
@@ -56,7 +56,7 @@ fn reservations(
     objects: &Objects,
     (pool, cycle): (&Snapshot, &Cycle),
     (config, now): (&Config, i64),
-    search: &mut FindGang<'_>,
+    search: &mut FindGangs<'_>,
 ) -> Vec<Reservation> {
     let known = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
     let input = reservation_input(objects, pool, &CycleInputs::of(objects).assumed, now);
@@ -72,7 +72,7 @@ fn reservations(
     let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(reserved.count());
     let ReservationInput { held, ends, nominated, .. } = &input;
     let reserving = Reserving { held, ends, candidates: &candidates, nominated, room };
-    reserve((pool, &cycle.gangs), &reserving, (config, now), search)
+    reserve((pool, &cycle.gangs), &reserving, (config, now), search).made
 }
 
 /// One cycle; and for which of the jobs that it leaves over offers would be held, or which gangs would be preempted, in sentences.
@@ -85,8 +85,7 @@ pub(crate) fn cycle(
     let cycle = search.into().negotiate(pool, config, now);
     let quiet = Config { explains: false, ..config.clone() };
     let mut engine = search.into();
-    let mut find =
-        |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now).gangs.into_iter().next();
+    let mut find = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
     let name = |id: AdId| pool.ad(id).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
     let reserved = reservations(objects, (pool, &cycle), (&quiet, now), &mut find);
     let mut sentences: Vec<String> = reserved
@@ -103,7 +102,6 @@ pub(crate) fn cycle(
     let Some(mut preempts) = Preempts::of(objects, pool, &cycle) else { return (cycle, sentences) };
     preempts.waiting.retain(|root| !reserved.iter().any(|reservation| reservation.root == *root));
     let preempting = preempts.preempting();
-    let mut find = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
     let found = preempt((pool, &cycle.gangs), &preempts.waiting, &preempting, (&quiet, now), &mut find);
     let sentence = |proposal: &Proposal| {
         let victims = proposal.victims.iter().filter_map(|place| preempting.held.get(*place)?.gang.root());

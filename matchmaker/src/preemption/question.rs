@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use policy::{Amount, Candidate, ChoiceCost, ClaimedGang, Mode, Preemption, Preemptor, Quotas, Refusal};
 
+use crate::budget::FUEL_OF_A_STEP;
 use crate::charges::{Policy, Prices};
 use crate::gang::{Gang, Member};
+use crate::left_over::RootSteps;
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
 use crate::score::FixedPoint;
 use crate::verify::partner_ranks;
 
 use super::claimed::{ClaimedGangs, members};
-use super::steps::RootSteps;
-use super::terms::{PreemptionPair, affordable};
+use super::terms::{PairValues, PreemptionPair, affordable};
 use super::{FindGangs, NotPreempted, Preempting, Proposal};
 
 /// The most gangs that are tried for one root.
@@ -49,7 +50,7 @@ impl PreemptionQuestion<'_> {
         steps: &mut RootSteps,
         search: &mut FindGangs<'_>,
     ) -> Result<Proposal, NotPreempted> {
-        let possible = self.possible(claimed);
+        let possible = self.possible(claimed, steps);
         let freed = possible.iter().filter_map(|place| self.preempting.held.get(*place));
         let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
         let mut view = self.pool.freed(freed);
@@ -97,27 +98,62 @@ impl PreemptionQuestion<'_> {
 
     /// Whether victims are found for this gang.
     pub(super) fn is_answered_by(&self, claimed: &mut ClaimedGangs<'_>, gang: &Gang) -> bool {
-        let possible = self.possible(claimed);
-        self.victims(claimed, &possible, gang, &mut RootSteps::any()).is_ok()
+        let mut steps = RootSteps::any();
+        let possible = self.possible(claimed, &mut steps);
+        self.victims(claimed, &possible, gang, &mut steps).is_ok()
     }
 
-    /// The gangs that may be preempted for the root in some mode, with what the administrator says of each and the root.
-    fn possible(&self, claimed: &mut ClaimedGangs<'_>) -> BTreeSet<usize> {
-        let pair = PreemptionPair {
+    /// The gangs that may be preempted for the root in some mode, with what the administrator says of each and the root. Those that nothing is
+    /// asked about for want of steps may not.
+    fn possible(&self, claimed: &mut ClaimedGangs<'_>, steps: &mut RootSteps) -> BTreeSet<usize> {
+        let mut pair = PreemptionPair {
             pool: self.pool,
             policy: self.policy,
             quotas: self.quotas,
             preemptor: (self.root.ad, self.account),
             config: self.config,
             now: self.now,
+            known: BTreeMap::new(),
         };
-        for (place, (gang, held)) in claimed.list.iter_mut().zip(self.preempting.held).enumerate() {
-            let is_asked = !self.ended.contains(&place) && !self.config.stop.is_set();
-            (gang.requirements, gang.rank) =
-                if is_asked { self.preempting.terms.evaluate(&pair, held) } else { (false, 0) };
-        }
+        // Nothing is asked about those that may not be preempted whatever the administrator says.
+        claimed.list.iter_mut().for_each(|gang| gang.requirements = true);
         let possible = self.preemption(&Free::new(), &claimed.list).possible(&self.preemptor());
-        possible.into_iter().filter(|place| !self.ended.contains(place)).collect()
+        let mut possible: BTreeSet<usize> = possible.into_iter().collect();
+        for place in 0..claimed.list.len() {
+            let is_asked = possible.contains(&place) && !self.ended.contains(&place) && !self.config.stop.is_set();
+            let values = if is_asked { self.values(&mut pair, place, claimed, steps) } else { PairValues::default() };
+            let gang = claimed.list.get_mut(place);
+            gang.into_iter().for_each(|gang| (gang.requirements, gang.rank) = (values.requirements, values.rank));
+        }
+        let by_rank = self.preempting.terms.permitted.reasons.contains(&Mode::Rank);
+        let required = |place: &usize| by_rank || claimed.list.get(*place).is_some_and(|gang| gang.requirements);
+        possible.retain(|place| !self.ended.contains(place) && required(place));
+        possible
+    }
+
+    /// What the administrator says of one claimed gang and the root. The submitter of the root pays for what is read of the root, and the
+    /// namespace of the gang for what is read of the gang beyond what is usual; if it has paid too much, nothing more is read of its gangs.
+    fn values(
+        &self,
+        pair: &mut PreemptionPair<'_>,
+        place: usize,
+        claimed: &mut ClaimedGangs<'_>,
+        steps: &mut RootSteps,
+    ) -> PairValues {
+        let Some(held) = self.preempting.held.get(place) else { return PairValues::default() };
+        if steps.left() == 0 {
+            steps.cut();
+            return PairValues::default();
+        }
+        let root = held.gang.root().and_then(|root| self.pool.ad(root));
+        let namespace = root.map_or("", |root| root.key.namespace.as_str());
+        let values = self.preempting.terms.evaluate(pair, held, !claimed.owners.bars(namespace));
+        steps.burn(values.own_fuel);
+        let excess = values.victim_fuel.saturating_sub(FUEL_OF_A_STEP);
+        if excess > 0 {
+            claimed.owners.pay(namespace, excess);
+        }
+        values
     }
 
     fn preemptor(&self) -> Preemptor {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use policy::Amount;
 
+use crate::budget::SIDE_SHARE;
 use crate::charges::{Policy, Prices};
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
@@ -45,7 +46,7 @@ pub struct Backfilled {
 }
 
 /// The gangs of roots that a cycle has left over and whose claims end before reservations are free. A reservation whose start is
-/// not known is not used.
+/// not known is not used. All searches together take as many steps as preemption may.
 pub fn backfill(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     held: HeldGangs<'_>,
@@ -56,6 +57,7 @@ pub fn backfill(
         held.reserved.iter().filter_map(|reserved| Some((reserved.free_at?, reserved))).collect();
     known.sort_by_key(|(free_at, reserved)| (Reverse(*free_at), reserved.root));
     let (mut all, mut found) = (Backfilled::default(), gangs.to_vec());
+    let config = &with_steps(config, known.len());
     for (number, (free_at, _)) in known.iter().enumerate() {
         let usable: Vec<&StoredReservation> = known.iter().take(number + 1).map(|(_, reserved)| *reserved).collect();
         let is_short = |root: AdId| held.ends.get(&root).is_some_and(|ends| ends <= free_at);
@@ -68,7 +70,14 @@ pub fn backfill(
     all
 }
 
-/// The roots that a cycle has left over, and that would have gangs if nothing were held for others.
+/// The settings of each of so many searches beside a cycle.
+fn with_steps(config: &Config, searches: usize) -> Config {
+    let searches = u64::try_from(searches).unwrap_or(u64::MAX).max(1);
+    Config { cycle_steps_max: config.cycle_steps_max / SIDE_SHARE / searches, ..config.clone() }
+}
+
+/// The roots that a cycle has left over, and that would have gangs if nothing were held for others; as far as the steps of one search
+/// beside the cycle tell.
 pub fn held_for_others(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     held: HeldGangs<'_>,
@@ -80,7 +89,7 @@ pub fn held_for_others(
         return BTreeSet::new();
     }
     let Some(view) = view((snapshot, gangs), &usable, held, |_| true, (config, now)) else { return BTreeSet::new() };
-    search(&view, config, now).gangs.iter().filter_map(Gang::root).collect()
+    search(&view, &with_steps(config, 1), now).gangs.iter().filter_map(Gang::root).collect()
 }
 
 /// The pool after some gangs, with what these reservations hold as free, for those roots that wait and may use it. None if there are none.

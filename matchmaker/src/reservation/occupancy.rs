@@ -36,6 +36,12 @@ impl<'h> Occupancy<'h> {
         self.claims.iter().flat_map(|claim| &claim.holds).map(|(offer, ask)| (*offer, ask))
     }
 
+    /// How many amounts of claims have to be looked at to find out which are in the way of a gang.
+    pub(super) fn amounts(&self, gang: &Gang) -> usize {
+        let held = gang.members.iter().filter_map(|member| self.by_offer.get(&member.ad)).flatten();
+        held.map(|(_, ask)| 1 + ask.allocation.len()).sum()
+    }
+
     /// Whether what a member takes of its offer is free.
     pub(super) fn is_free(&self, pool: &Snapshot, member: &Member) -> bool {
         let offer = pool.ad(member.ad).and_then(PoolAd::offer);
