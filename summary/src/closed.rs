@@ -59,6 +59,12 @@ impl<'a> Side<'a> {
         self.port.is_some() && !shadowed && self.labels.contains(name)
     }
 
+    /// Whether an expression is `my` or `self`.
+    fn is_myself(&self, expr: &Expr) -> bool {
+        let myself = |name: &&Name| **name == "my" || **name == "self";
+        expr.as_attribute().filter(myself).is_some_and(|name| self.attribute(name).is_none() && !self.is_label(name))
+    }
+
     /// The value of an expression, if it is closed and does not take too long.
     pub(crate) fn value(&self, expr: &Expr) -> Option<Value> {
         if let Kind::Literal(value) = expr.kind() {
@@ -101,6 +107,11 @@ impl Closure {
                         Some((expr, side)) => self.follow(expr, &side, nesting)?,
                         None if falls_through => return None,
                         None => {}
+                    }
+                }
+                Kind::Select { base, name } if functions && side.is_myself(base) && !is_special(name) => {
+                    if let Some((expr, side)) = side.attribute(name) {
+                        self.follow(expr, &side, nesting)?;
                     }
                 }
                 Kind::Attribute { .. } | Kind::Select { .. } | Kind::Ad(_) => return None,
@@ -160,6 +171,8 @@ mod tests {
             assert_eq!(value(&format!("[ A = {open}; B = 1 ]"), "A", OFFER), None, "{open}");
         }
         assert_eq!(value("[ A = strcat(\"a\", B) ]", "A", JOB), Some(Value::Undefined));
+        assert_eq!(value("[ A = my.B + self.C; B = 1; C = 2 ]", "A", JOB), Some(Value::Integer(3)));
+        assert_eq!(value("[ A = my.B; B = time() ]", "A", JOB), None);
     }
 
     #[test]

@@ -15,11 +15,16 @@ pub(crate) fn contradiction(conjuncts: &[Expr], side: &Side<'_>) -> Option<usize
     })
 }
 
-/// The same comparison with the values of what depends on nothing but the job.
+/// The same condition with values in the place of what depends on nothing but the job: of the whole, or of a side of a comparison.
 fn with_own_values(conjunct: &Expr, side: &Side<'_>) -> Expr {
-    let Kind::Binary { op, left, right } = conjunct.unparenthesized().kind() else { return conjunct.clone() };
-    let known = |operand: &Expr| side.value(operand).map_or_else(|| operand.clone(), Expr::literal);
-    Expr::binary(*op, known(left), known(right))
+    let known = |expr: &Expr| side.value(expr).map(Expr::literal);
+    known(conjunct).unwrap_or_else(|| match conjunct.unparenthesized().kind() {
+        Kind::Binary { op, left, right } => {
+            let [left, right] = [left, right].map(|operand| known(operand).unwrap_or_else(|| operand.clone()));
+            Expr::binary(*op, left, right)
+        }
+        _ => conjunct.clone(),
+    })
 }
 
 #[cfg(test)]
@@ -30,7 +35,7 @@ mod tests {
     use crate::scope::Scope;
 
     fn place(constraint: &str) -> Option<usize> {
-        let job = parse_ad("[ Image = 200; Cmd = \"sim\"; Small = Image / 4 ]", Dialect::Gangmatch).unwrap();
+        let job = parse_ad("[ Image = 200; Cmd = \"sim\"; Small = Image / 4; List = {1} ]", Dialect::Gangmatch).unwrap();
         let (labels, nothing) = ([Name::new("cpu")], classad::Ad::new());
         let parts = conjuncts(&parse_expr(constraint, Dialect::Gangmatch).unwrap());
         contradiction(&parts, &Scope::side(&job, Some(&nothing), &labels))
@@ -42,7 +47,7 @@ mod tests {
         assert_eq!(place("Small > cpu.Memory && cpu.Memory == Image"), Some(1));
         assert_eq!(place("cpu.App == Cmd && cpu.App == \"cad\""), Some(1));
         assert_eq!(place("cpu.Memory > 5 && cpu.Memory == undefined"), Some(1));
-        assert_eq!(place("Image < 100"), Some(0));
+        assert_eq!([place("Image < 100"), place("List"), place("cpu.Memory > 5 && Cmd")], [Some(0), Some(0), Some(1)]);
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn world(lines: &str) -> World {
 
 #[test]
 fn the_workloads_of_the_benchmarks_keep_the_law() {
-    let pools: u64 = std::env::var("SUMMARY_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let pools: u64 = std::env::var("SUMMARY_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut rows = Vec::new();
     for workload in WORKLOADS {
         let mut tally = Tally::default();
