@@ -37,7 +37,7 @@ pub(crate) struct Side<'a> {
     pub(crate) body: &'a Ad,
     /// The attributes of the port; none for an implicit port, and for an expression of the body.
     pub(crate) port: Option<&'a Ad>,
-    /// The labels of the ad's ports, which its ports see.
+    /// The labels of the ad's ports, which its ports see; of a job, of those that are bound.
     pub(crate) labels: &'a [Name],
     /// What counts as closed.
     pub(crate) closedness: Closedness,
@@ -63,6 +63,12 @@ impl<'a> Side<'a> {
     fn is_myself(&self, expr: &Expr) -> bool {
         let myself = |name: &&Name| **name == "my" || **name == "self";
         expr.as_attribute().filter(myself).is_some_and(|name| self.attribute(name).is_none() && !self.is_label(name))
+    }
+
+    /// Whether an expression is a name that stands for nothing, neither here nor at a partner.
+    fn is_undefined(&self, expr: &Expr) -> bool {
+        let unknown = |name: &Name| !is_special(name) && !self.is_label(name) && self.attribute(name).is_none();
+        !self.closedness.falls_through && expr.as_attribute().is_some_and(unknown)
     }
 
     /// The value of an expression, if it is closed and does not take too long.
@@ -114,6 +120,7 @@ impl Closure {
                         self.follow(expr, &side, nesting)?;
                     }
                 }
+                Kind::Select { base, .. } if functions && side.is_undefined(base) => {}
                 Kind::Attribute { .. } | Kind::Select { .. } | Kind::Ad(_) => return None,
                 Kind::Subscript { index, .. } if !functions || index.as_literal().is_none() => return None,
                 Kind::Call(call) if !functions || !is_pure(call) => return None,
@@ -173,6 +180,8 @@ mod tests {
         assert_eq!(value("[ A = strcat(\"a\", B) ]", "A", JOB), Some(Value::Undefined));
         assert_eq!(value("[ A = my.B + self.C; B = 1; C = 2 ]", "A", JOB), Some(Value::Integer(3)));
         assert_eq!(value("[ A = my.B; B = time() ]", "A", JOB), None);
+        assert_eq!(value("[ A = Lost.B is undefined ]", "A", JOB), Some(Value::Boolean(true)));
+        assert_eq!(value("[ A = Lost.B is undefined ]", "A", OFFER), None);
     }
 
     #[test]

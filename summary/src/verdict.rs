@@ -71,7 +71,9 @@ pub fn verdict(job: &Job<'_>, summary: &Summary) -> Verdict {
     let mut bound: Vec<Bindable<'_>> = Vec::new();
     let mut partners: Vec<(Name, Partner<'_>)> = Vec::new();
     for (place, port) in job.ports.iter().enumerate() {
-        let asking = Asking { job, port, labels: &labels, earlier: &partners };
+        // A label is bound from its own port on; before that, it is a name like any other.
+        let labels = labels.get(..=place).unwrap_or(&labels);
+        let asking = Asking { job, port, labels, earlier: &partners };
         match asking.bindable(summary) {
             Ok(found) => {
                 let kinds = found.kinds.iter().map(|(_, kind)| *kind).collect();

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use classad::{BinaryOp, Expr, Kind, Name, conjuncts, parse_expr};
+use classad::{BinaryOp, Expr, Kind, Name, parse_expr};
 use gangindex::Indexed;
 use matchmaker::{AdId, Config, Cycle, PoolAd, Ports, Role, Snapshot, Usage, WhyNot, plain};
 use pool::{offer_facts, verdict};
@@ -128,16 +128,9 @@ pub(super) fn check(world: &World, limits: &Limits, tally: &mut Tally) {
     }
 }
 
-/// Whether the engine's reason is that no ad could ever meet the constraint of a port that a verdict looks at, by conjuncts without functions:
-/// of a function whose arguments are not all the job's own, a verdict knows nothing.
+/// Whether the engine's reason is that no ad could ever meet the constraint of a port that a verdict looks at.
 fn is_read_and_never(why: &WhyNot, ports: &Ports) -> bool {
-    let matchmaker::Verdict::Never { port, core } = &why.verdict else { return false };
-    let parts = ports.list.get(*port).and_then(|port| port.constraint.as_ref()).map(conjuncts).unwrap_or_default();
-    is_read(*port, ports) && core.iter().filter_map(|place| parts.get(*place)).all(|part| !has_call(part))
-}
-
-fn has_call(expr: &Expr) -> bool {
-    matches!(expr.kind(), Kind::Call(_)) || expr.children().into_iter().any(has_call)
+    matches!(why.verdict, matchmaker::Verdict::Never { port, .. } if is_read(port, ports))
 }
 
 /// Ports after a counted one are not looked at.
