@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use classad::{BinaryOp, Expr, Kind, Name, parse_expr};
+use classad::{BinaryOp, Expr, Kind, Name, conjuncts, is_reflective, parse_expr};
 use gangindex::Indexed;
 use matchmaker::{AdId, Config, Cycle, PoolAd, Ports, Role, Snapshot, Usage, WhyNot, plain};
 use pool::{offer_facts, verdict};
@@ -128,9 +128,12 @@ pub(super) fn check(world: &World, limits: &Limits, tally: &mut Tally) {
     }
 }
 
-/// Whether the engine's reason is that no ad could ever meet the constraint of a port that a verdict looks at.
+/// Whether the engine's reason is that no ad could ever meet the constraint of a port that a verdict looks at, by conjuncts that read no names
+/// but those that are written in them.
 fn is_read_and_never(why: &WhyNot, ports: &Ports) -> bool {
-    matches!(why.verdict, matchmaker::Verdict::Never { port, .. } if is_read(port, ports))
+    let matchmaker::Verdict::Never { port, core } = &why.verdict else { return false };
+    let parts = ports.list.get(*port).and_then(|port| port.constraint.as_ref()).map(conjuncts).unwrap_or_default();
+    is_read(*port, ports) && !core.iter().filter_map(|place| parts.get(*place)).any(is_reflective)
 }
 
 /// Ports after a counted one are not looked at.
