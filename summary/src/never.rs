@@ -35,7 +35,8 @@ mod tests {
     use crate::scope::Scope;
 
     fn place(constraint: &str) -> Option<usize> {
-        let job = parse_ad("[ Image = 200; Cmd = \"sim\"; Small = Image / 4; List = {1} ]", Dialect::Gangmatch).unwrap();
+        let job =
+            parse_ad("[ Image = 200; Cmd = \"sim\"; Small = Image / 4; List = {1} ]", Dialect::Gangmatch).unwrap();
         let (labels, nothing) = ([Name::new("cpu")], classad::Ad::new());
         let parts = conjuncts(&parse_expr(constraint, Dialect::Gangmatch).unwrap());
         contradiction(&parts, &Scope::side(&job, Some(&nothing), &labels))

@@ -137,8 +137,7 @@ impl Values {
 
     /// As a condition, a text is an error, and of numbers only 0 is false.
     fn may_be(self, truth: bool) -> bool {
-        self.numbers.is_some_and(|NumberRange { min, max }| {
-            if truth { min < 0.0 || max > 0.0 } else { min <= 0.0 && max >= 0.0 }
-        })
+        let Some(NumberRange { min, max }) = self.numbers else { return false };
+        if truth { min < 0.0 || max > 0.0 } else { min <= 0.0 && max >= 0.0 }
     }
 }
