@@ -404,6 +404,12 @@ mod tests {
             "(cpu.M > 1000 ? cpu.M : cpu.Missing) > 1000",
             "(cpu.Missing ?: cpu.M) > 1000 && cpu.Kind > 0 || cpu.Missing == 2",
             "cpu.Missing",
+            "!(cpu.M < 1000)",
+            "!(cpu.M <= 1000 || cpu.Kind == \"cpu\")",
+            "!(cpu.Missing != 2)",
+            "member(cpu.Kind, {\"gpu\", \"tpu\"})",
+            "!isUndefined(cpu.Missing)",
+            "regexp(\"^g\", cpu.Kind) || cpu.Kind == 5",
         ] {
             let mut pool = Pool::of(&format!("[Ports = {{[Label = cpu; Constraint = {constraint}]}}]"));
             for when in ["at first", "again"] {
@@ -433,6 +439,12 @@ mod tests {
             ("cpu.M - cpu.M == 1", false),
             ("cpu.M != 7", true),
             ("!(cpu.M >= 1000)", true),
+            ("!(cpu.M < 7 && cpu.Kind == \"gpu\")", true),
+            ("!(cpu.M - 7)", true),
+            ("!(cpu.M != 7)", true),
+            ("!(cpu.M is 7)", true),
+            ("!cpu.Kind", false),
+            ("member(cpu.Kind, {\"gpu\", \"cpu\"})", true),
             ("cpu.Missing is undefined", true),
             ("cpu.M + 0.5 == 7.5", true),
             ("cpu.Kind", false),

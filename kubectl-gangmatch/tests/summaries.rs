@@ -171,6 +171,11 @@ default/sim  fab3.json  Full     license  -
                 changed("/classes/license/free/seats", json!({"max": 3, "sum": 2})),
                 "classes.license.free.seats: sum is 2, which is less than max, 3",
             ),
+            (
+                "max.json",
+                changed("/classes/license/free/seats", json!({"max": 0, "sum": 2})),
+                "classes.license.free.seats: sum is 2, and max is 0; write what is free on one offer at most",
+            ),
             ("long.json", " ".repeat(1 + (1 << 20)), "larger than 1024 KiB, so it is no summary"),
         ]
     }

@@ -23,7 +23,7 @@ const ROUNDS: usize = 5;
 /// Why nothing in the pool will do, and the constraint of one such job.
 type Sort = (&'static str, fn(usize) -> String);
 
-const SORTS: [Sort; 6] = [
+const SORTS: [Sort; 8] = [
     ("a text that no machine has", |job| format!("cpu.Arch == \"arch-{job}\"")),
     ("more than any machine has", |job| format!("cpu.Memory >= {}", 1_000_000 + job)),
     ("an attribute that no machine has", |job| format!("cpu.Memry >= {job}")),
@@ -31,6 +31,8 @@ const SORTS: [Sort; 6] = [
         format!("cpu.Arch == \"arch-{job}\" || cpu.Arch == \"other-{job}\"")
     }),
     ("arithmetic over an attribute", |job| format!("cpu.Memory * 2 >= {}", 3_000_000 + job)),
+    ("a list of texts that no machine has", |job| format!("member(cpu.Arch, {{\"arch-{job}\", \"other-{job}\"}})")),
+    ("not less than any machine has", |job| format!("!(cpu.Memory < {})", 1_000_000 + job)),
     ("arithmetic over two attributes", |job| format!("cpu.Memory + cpu.Disk >= {}", 9_000_000 + job)),
 ];
 

@@ -11,6 +11,8 @@ pub enum Fault {
     OwnerIgnoresSilence,
     /// A run node does not notice that its heartbeats are not taken.
     RunNodeIgnoresSilence,
+    /// Both of these.
+    BothIgnoreSilence,
     /// A run node sends each heartbeat twice.
     SendsHeartbeatsTwice,
 }

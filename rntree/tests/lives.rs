@@ -81,6 +81,13 @@ mod tests {
     }
 
     #[test]
+    fn heartbeats_that_neither_side_misses_are_found() {
+        let deaf = Some(Fault::BothIgnoreSilence);
+        assert_eq!([None, deaf].map(|fault| after_failure(FIRST, fault)), [(1, 1, 0, 0), (0, 0, 0, 1)]);
+        assert_eq!([None, deaf].map(|fault| after_failure(OWNER, fault)), [(1, 0, 1, 0), (1, 0, 0, 0)]);
+    }
+
+    #[test]
     fn a_run_node_that_leaves_says_so() {
         let report = searched(&[Happening::Leave(FIRST)]);
         assert_eq!((report.runs.as_slice(), report.restarts, report.lost), ([RUN].as_slice(), 1, 0));

@@ -121,6 +121,9 @@ impl Free {
         if sum < max {
             return Err(Problem::new(format!("sum is {sum}, which is less than max, {max}")));
         }
+        if max == 0 && sum > 0 {
+            return Err(Problem::new(format!("sum is {sum}, and max is 0; write what is free on one offer at most")));
+        }
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Side<'a> {
     pub(crate) body: &'a Ad,
     /// The attributes of the port; none for an implicit port, and for an expression of the body.
     pub(crate) port: Option<&'a Ad>,
-    /// The labels of the ad's ports, which its ports see.
+    /// The labels of the ad's ports, which its ports see; of a job, of those that are bound.
     pub(crate) labels: &'a [Name],
     /// What counts as closed.
     pub(crate) closedness: Closedness,
@@ -57,6 +57,18 @@ impl<'a> Side<'a> {
     pub(crate) fn is_label(&self, name: &Name) -> bool {
         let shadowed = self.port.is_some_and(|port| port.place(name).is_some());
         self.port.is_some() && !shadowed && self.labels.contains(name)
+    }
+
+    /// Whether an expression is `my` or `self`.
+    fn is_myself(&self, expr: &Expr) -> bool {
+        let myself = |name: &&Name| **name == "my" || **name == "self";
+        expr.as_attribute().filter(myself).is_some_and(|name| self.attribute(name).is_none() && !self.is_label(name))
+    }
+
+    /// Whether an expression is a name that stands for nothing, neither here nor at a partner.
+    fn is_undefined(&self, expr: &Expr) -> bool {
+        let unknown = |name: &Name| !is_special(name) && !self.is_label(name) && self.attribute(name).is_none();
+        !self.closedness.falls_through && expr.as_attribute().is_some_and(unknown)
     }
 
     /// The value of an expression, if it is closed and does not take too long.
@@ -103,6 +115,12 @@ impl Closure {
                         None => {}
                     }
                 }
+                Kind::Select { base, name } if functions && side.is_myself(base) && !is_special(name) => {
+                    if let Some((expr, side)) = side.attribute(name) {
+                        self.follow(expr, &side, nesting)?;
+                    }
+                }
+                Kind::Select { base, .. } if functions && side.is_undefined(base) => {}
                 Kind::Attribute { .. } | Kind::Select { .. } | Kind::Ad(_) => return None,
                 Kind::Subscript { index, .. } if !functions || index.as_literal().is_none() => return None,
                 Kind::Call(call) if !functions || !is_pure(call) => return None,
@@ -160,6 +178,10 @@ mod tests {
             assert_eq!(value(&format!("[ A = {open}; B = 1 ]"), "A", OFFER), None, "{open}");
         }
         assert_eq!(value("[ A = strcat(\"a\", B) ]", "A", JOB), Some(Value::Undefined));
+        assert_eq!(value("[ A = my.B + self.C; B = 1; C = 2 ]", "A", JOB), Some(Value::Integer(3)));
+        assert_eq!(value("[ A = my.B; B = time() ]", "A", JOB), None);
+        assert_eq!(value("[ A = Lost.B is undefined ]", "A", JOB), Some(Value::Boolean(true)));
+        assert_eq!(value("[ A = Lost.B is undefined ]", "A", OFFER), None);
     }
 
     #[test]

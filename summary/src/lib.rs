@@ -34,6 +34,7 @@ mod closed;
 mod fact;
 mod limits;
 mod may;
+mod never;
 mod numbers;
 mod offer;
 mod operators;

@@ -6,6 +6,7 @@ use classad::{Ad, Expr, Name, conjuncts, references};
 
 use crate::closed::is_special;
 use crate::may::{may_hold, values};
+use crate::never::contradiction;
 use crate::scope::{Partner, Scope};
 use crate::summary::{Free, KindSummary, Summary};
 
@@ -70,7 +71,9 @@ pub fn verdict(job: &Job<'_>, summary: &Summary) -> Verdict {
     let mut bound: Vec<Bindable<'_>> = Vec::new();
     let mut partners: Vec<(Name, Partner<'_>)> = Vec::new();
     for (place, port) in job.ports.iter().enumerate() {
-        let asking = Asking { job, port, labels: &labels, earlier: &partners };
+        // A label is bound from its own port on; before that, it is a name like any other.
+        let labels = labels.get(..=place).unwrap_or(&labels);
+        let asking = Asking { job, port, labels, earlier: &partners };
         match asking.bindable(summary) {
             Ok(found) => {
                 let kinds = found.kinds.iter().map(|(_, kind)| *kind).collect();
@@ -122,8 +125,13 @@ impl Asking<'_> {
                 place => rule_out(place),
             }
         }
+        let nothing = |place: Option<usize>| Err(place.and_then(|place| parts.get(place).cloned()));
         if found.kinds.is_empty() && !found.unlisted {
-            return Err(furthest.and_then(|place| parts.get(place).cloned()));
+            return nothing(furthest);
+        }
+        let side = Scope::side(self.job.body, self.own_attributes(), self.labels);
+        if let excluded @ Some(_) = contradiction(&parts, &side) {
+            return nothing(excluded);
         }
         found.requested = self.requested();
         Ok(found)
@@ -154,9 +162,14 @@ impl Asking<'_> {
     fn in_scope<T>(&self, partner: &Partner<'_>, then: impl FnOnce(&Scope<'_>) -> T) -> T {
         let here = (self.port.label.clone(), partner.clone());
         let partners: Vec<(Name, Partner<'_>)> = self.earlier.iter().cloned().chain([here]).collect();
-        let port = (!self.job.implicit).then_some(self.port.attributes);
         let implicit = self.job.implicit.then_some(partner);
-        then(&Scope { side: Scope::side(self.job.body, port, self.labels), partners: &partners, implicit })
+        let side = Scope::side(self.job.body, self.own_attributes(), self.labels);
+        then(&Scope { side, partners: &partners, implicit })
+    }
+
+    /// The attributes of the port; none if it is the implicit one.
+    fn own_attributes(&self) -> Option<&Ad> {
+        (!self.job.implicit).then_some(self.port.attributes)
     }
 }
 

@@ -71,6 +71,9 @@ const PRED_BYTES: usize = 256;
 /// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
 const ROWS_OF_A_STEP: usize = 4096;
 
+/// Of how many values the evaluator is asked to find out whether a condition is true of none.
+const VALUES_MAX: usize = 16;
+
 /// From how many uses on a condition is answered for all rows at once.
 const USES_MIN: usize = 4;
 
@@ -205,18 +208,35 @@ impl Preds {
     }
 
     /// Whether a condition is true of no row, as far as the columns tell without a look at the rows.
-    pub(crate) fn is_unmet(&mut self, id: PredId, table: &Table) -> bool {
-        let Some(pred) = self.list.get_mut(as_usize(id.0)) else { return false };
+    pub(crate) fn is_unmet(&mut self, id: PredId, table: &mut Table) -> bool {
+        let Some(pred) = self.list.get(as_usize(id.0)) else { return false };
         if pred.unmet == Unmet::No {
             return false;
         }
         let values =
             pred.columns.iter().filter_map(|column| table.columns.get(*column)).map(|column| column.cells().len());
         let now = Unmet::With(values.sum());
-        if pred.unmet != now {
-            pred.unmet = if unmet::is_unmet(&pred.term, table) { now } else { Unmet::No };
+        if pred.unmet == now {
+            return true;
         }
-        pred.unmet == now
+        let is_unmet = unmet::is_unmet(&pred.term, table) || self.is_met_by_no_value(id, table);
+        if let Some(pred) = self.list.get_mut(as_usize(id.0)) {
+            pred.unmet = if is_unmet { now } else { Unmet::No };
+        }
+        is_unmet
+    }
+
+    /// Whether a condition that the evaluator works out, of one attribute with few values, is true of none of them. What the evaluator says
+    /// of a value is kept for the rows that have it.
+    fn is_met_by_no_value(&mut self, id: PredId, table: &mut Table) -> bool {
+        let pred = self.list.get(as_usize(id.0)).filter(|pred| pred.said.is_some());
+        let Some([column]) = pred.map(|pred| pred.columns.as_slice()) else { return false };
+        let column = table.columns.get(*column).filter(|column| column.cells().len() <= VALUES_MAX);
+        let Some(examples) = column.map(|column| column.examples()) else { return false };
+        // A row may have again what no row has now.
+        let mut rows = examples.into_iter();
+        let fails = |row: Option<u32>| row.is_some_and(|row| self.holds(id, as_usize(row), table) == Some(false));
+        rows.all(fails) && table.words.meter.has_fuel()
     }
 
     /// The answer for all rows, from an earlier use if there is one. It is kept only if the condition is used often.

@@ -19,19 +19,29 @@ struct Values {
 
 /// Whether a term on the attributes of one partner is true of no row. If not, it may still be true of none.
 pub(super) fn is_unmet(term: &CompiledExpr, table: &Table) -> bool {
+    !may_be(term, true, table)
+}
+
+/// Whether a term may have this truth in some row; in others it has the other one, or is UNDEFINED or an ERROR.
+fn may_be(term: &CompiledExpr, truth: bool, table: &Table) -> bool {
+    let is_possible = |part: &CompiledExpr| may_be(part, truth, table);
     match term {
-        CompiledExpr::Binary(BinaryOp::And, sides) => sides.iter().any(|side| is_unmet(side, table)),
-        CompiledExpr::Binary(BinaryOp::Or, sides) | CompiledExpr::Elvis(sides) => {
-            sides.iter().all(|side| is_unmet(side, table))
+        CompiledExpr::Unary(UnaryOp::Not, operand) => may_be(operand, !truth, table),
+        // One side decides `a && b` if it is false, and `a || b` if it is true.
+        CompiledExpr::Binary(op @ (BinaryOp::And | BinaryOp::Or), sides) if truth == (*op == BinaryOp::And) => {
+            sides.iter().all(is_possible)
         }
-        CompiledExpr::Choice(parts) => parts.iter().skip(1).all(|branch| is_unmet(branch, table)),
+        CompiledExpr::Binary(BinaryOp::And | BinaryOp::Or, sides) | CompiledExpr::Elvis(sides) => {
+            sides.iter().any(is_possible)
+        }
+        CompiledExpr::Choice(parts) => parts.iter().skip(1).any(is_possible),
         CompiledExpr::Binary(op, sides) if is_comparison(*op) => {
             let [left, right] = &**sides;
-            let never =
-                values(left, table).zip(values(right, table)).is_some_and(|(left, right)| never(*op, left, right));
-            never || is_met_by_no_value(term, table)
+            let both = values(left, table).zip(values(right, table));
+            let may = both.is_none_or(|(left, right)| may_compare(*op, truth, left, right));
+            may && !(truth && is_met_by_no_value(term, table))
         }
-        _ => values(term, table).is_some_and(Values::are_never_true),
+        _ => values(term, table).is_none_or(|values| values.may_be(truth)),
     }
 }
 
@@ -40,12 +50,27 @@ fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, Equal | NotEqual | Is | Isnt | Less | LessEqual | Greater | GreaterEqual)
 }
 
-/// Whether a comparison is true of no two values. A text compares with no number.
-fn never(op: BinaryOp, left: Values, right: Values) -> bool {
-    let is_plain = !matches!(op, BinaryOp::Is | BinaryOp::Isnt);
-    let texts = left.texts && right.texts;
-    let numbers = left.numbers.zip(right.numbers).is_some_and(|(left, right)| left.may_compare(op, right));
-    is_plain && !texts && !numbers
+/// Whether a comparison may have this truth for two of the values. A text compares with no number.
+fn may_compare(op: BinaryOp, truth: bool, left: Values, right: Values) -> bool {
+    // `is` compares everything.
+    if matches!(op, BinaryOp::Is | BinaryOp::Isnt) {
+        return true;
+    }
+    let op = if truth { op } else { opposite(op) };
+    left.texts && right.texts
+        || left.numbers.zip(right.numbers).is_some_and(|(left, right)| left.may_compare(op, right))
+}
+
+/// The comparison of numbers that is true where another one is false.
+fn opposite(op: BinaryOp) -> BinaryOp {
+    match op {
+        BinaryOp::Less => BinaryOp::GreaterEqual,
+        BinaryOp::LessEqual => BinaryOp::Greater,
+        BinaryOp::Greater => BinaryOp::LessEqual,
+        BinaryOp::GreaterEqual => BinaryOp::Less,
+        BinaryOp::Equal => BinaryOp::NotEqual,
+        _ => BinaryOp::Equal,
+    }
 }
 
 /// Whether a comparison of an attribute is true of none of its values, which are few.
@@ -111,7 +136,8 @@ impl Values {
     }
 
     /// As a condition, a text is an error, and of numbers only 0 is false.
-    fn are_never_true(self) -> bool {
-        self.numbers.is_none_or(|range| range == NumberRange::of(0.0))
+    fn may_be(self, truth: bool) -> bool {
+        let Some(NumberRange { min, max }) = self.numbers else { return false };
+        if truth { min < 0.0 || max > 0.0 } else { min <= 0.0 && max >= 0.0 }
     }
 }

@@ -8,6 +8,8 @@ mod free;
 #[cfg(test)]
 mod law;
 #[cfg(test)]
+mod page;
+#[cfg(test)]
 mod pools;
 #[cfg(test)]
 mod published;

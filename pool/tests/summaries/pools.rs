@@ -48,13 +48,15 @@ const SUBNETS: [&str; 3] = ["128.105.101", "128.105.102", "128.105.103"];
 const APPS: [&str; 3] = ["sim_app", "cad", "Matlab"];
 
 /// What a job may say of a machine; each by itself is true of some machines.
-const WISHES: [&str; 30] = [
+const WISHES: [&str; 32] = [
     r#"cpu.Arch == "INTEL""#,
     r#"cpu.Arch == "x86_64" || cpu.Arch == "sun4u""#,
     r#"cpu.OpSys == "LINUX""#,
     r#"cpu.OpSys =?= "LINUX""#,
     "cpu.Memory >= MinMemory",
     "cpu.Memory > 500",
+    "cpu.Memory < 200",
+    "cpu.Arch == \"SUN4u\"",
     "cpu.Memory * 2 >= 1500",
     "cpu.Memory + cpu.VirtualMemory > 3000",
     "cpu.VirtualMemory - cpu.Memory >= 512",

@@ -11,6 +11,7 @@ use serde_json::Value;
 use summary::Limits;
 
 use super::law::{HEAD, Tally, check};
+use super::page;
 use super::world::World;
 
 /// The arguments of the generator, without its seed.
@@ -72,7 +73,7 @@ fn world(lines: &str) -> World {
 
 #[test]
 fn the_workloads_of_the_benchmarks_keep_the_law() {
-    let pools: u64 = std::env::var("SUMMARY_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let pools: u64 = std::env::var("SUMMARY_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let mut rows = Vec::new();
     for workload in WORKLOADS {
         let mut tally = Tally::default();
@@ -82,5 +83,5 @@ fn the_workloads_of_the_benchmarks_keep_the_law() {
         }
         rows.push(tally.row(&format!("`{workload}`"), &pools.to_string()));
     }
-    println!("{HEAD}\n{}", rows.join("\n"));
+    page::compare("workloads", &format!("{HEAD}\n{}", rows.join("\n")));
 }

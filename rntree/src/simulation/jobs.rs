@@ -272,7 +272,7 @@ impl<'s> Simulation<'s> {
         self.report.basic_messages += 1.0;
         if let Some(job) = self.jobs.get_mut(place).filter(|job| self.hosts.contains_key(&job.owner)) {
             job.heard = self.now;
-        } else if self.fault != Some(Fault::RunNodeIgnoresSilence) {
+        } else if !matches!(self.fault, Some(Fault::RunNodeIgnoresSilence | Fault::BothIgnoreSilence)) {
             self.ensure_owner(place);
         }
     }
@@ -289,7 +289,7 @@ impl<'s> Simulation<'s> {
 
     /// An owner searches anew for the jobs whose run nodes are silent.
     pub(super) fn restart_silent(&mut self, owner: Id) {
-        if self.fault == Some(Fault::OwnerIgnoresSilence) {
+        if matches!(self.fault, Some(Fault::OwnerIgnoresSilence | Fault::BothIgnoreSilence)) {
             return;
         }
         let Some(host) = self.hosts.get(&owner) else { return };

@@ -14,8 +14,10 @@ pub(super) fn parts(sizes: &[usize], seeds: u32) -> Vec<Part> {
     let mut table = heads(&["nodes", "log2 n", "height", "most children of a node"]);
     let mut points: Vec<(f64, [f64; 3])> = Vec::new();
     for (place, nodes) in sizes.iter().enumerate() {
-        progress(place + 1, sizes.len(), &format!("trees of {nodes} nodes"));
+        let start = std::time::Instant::now();
         let shapes: Vec<Shape> = (1..=seeds).map(|seed| rntree::shape(*nodes, seed)).collect();
+        let took = start.elapsed().as_secs_f64();
+        progress(place + 1, sizes.len(), &format!("{seeds} trees of {nodes} nodes: {took:.2} s"));
         let each =
             |of: fn(&Shape) -> usize| shapes.iter().map(|shape| of(shape).to_string()).collect::<Vec<_>>().join(", ");
         let (heights, widths) = (each(|shape| shape.height), each(|shape| shape.most_children));
