@@ -78,7 +78,8 @@ fn archives(name: &str) -> Option<PathBuf> {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .filter(|name| name.ends_with(".tar.gz"))
         .collect();
-    let own = PLATFORMS.into_iter().find(|platform| names.iter().all(|name| name.ends_with(&format!("_{platform}.tar.gz"))));
+    let own =
+        PLATFORMS.into_iter().find(|platform| names.iter().all(|name| name.ends_with(&format!("_{platform}.tar.gz"))));
     let (own, other) = match own.expect("archives of one platform") {
         "amd64" => ("amd64", "arm64"),
         _ => ("arm64", "amd64"),
@@ -141,10 +142,7 @@ fn the_manifest_for_krew_says_what_is_in_the_archives() {
     for (platform, architecture) in platforms.iter().zip(PLATFORMS) {
         assert_eq!(platform["selector"], json!({"matchLabels": {"os": "linux", "arch": architecture}}));
         let name = format!("kubectl-gangmatch_{version}_linux_{architecture}.tar.gz");
-        assert_eq!(
-            platform["uri"],
-            format!("https://github.com/{REPOSITORY}/releases/download/v{version}/{name}")
-        );
+        assert_eq!(platform["uri"], format!("https://github.com/{REPOSITORY}/releases/download/v{version}/{name}"));
         let archive = made.join(&name);
         let sum = printed("sha256sum", &[&archive.display().to_string()]);
         assert_eq!(platform["sha256"].as_str(), sum.split_whitespace().next());

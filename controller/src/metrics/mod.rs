@@ -415,13 +415,17 @@ mod tests {
         metrics.claims.wait_duration.observe(2.0 * week);
         let text = metrics.text();
         let below = |bound: f64| -> Option<u64> {
-            let buckets = text.lines().filter_map(|line| line.strip_prefix("gangmatch_wait_duration_seconds_bucket{le=\""));
+            let buckets =
+                text.lines().filter_map(|line| line.strip_prefix("gangmatch_wait_duration_seconds_bucket{le=\""));
             let mut buckets = buckets.filter_map(|line| line.split_once("\"} "));
             let (_, count) = buckets.find(|(le, _)| le.parse::<f64>().is_ok_and(|le| le >= bound))?;
             count.parse().ok()
         };
         assert_eq!([below(60.0), below(4.0 * hour), below(week)], [Some(0), Some(1), Some(2)], "{text}");
-        assert!(text.contains(&format!("gangmatch_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))), "{text}");
+        assert!(
+            text.contains(&format!("gangmatch_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))),
+            "{text}"
+        );
     }
 
     /// Metrics of which each has a value.

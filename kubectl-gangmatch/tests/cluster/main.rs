@@ -260,7 +260,10 @@ mod tests {
     fn m14_that_no_controller_runs_is_said() {
         let cluster = cluster("nobody");
         let status = run("kubectl gangmatch status --controller-namespace elsewhere", &cluster, &[]);
-        assert!(status.starts_with("Controller: none: there is no Lease `gangmatch` in namespace elsewhere"), "{status}");
+        assert!(
+            status.starts_with("Controller: none: there is no Lease `gangmatch` in namespace elsewhere"),
+            "{status}"
+        );
         assert!(status.ends_with("exit status 1\n"), "{status}");
         let queue = run("kubectl gangmatch queue -n bio", &cluster, &[]);
         assert!(queue.contains("no negotiation cycle has evaluated it yet; see kubectl gangmatch status"), "{queue}");

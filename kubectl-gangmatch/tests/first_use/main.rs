@@ -56,9 +56,11 @@ mod tests {
 
     #[test]
     fn m15_the_reason_of_jobs_that_are_alike_is_told_once() {
-        let alike: String = (1..=24).map(|number| job(&format!("j{number}"), "constraint: other.Memory >= 512")).collect();
+        let alike: String =
+            (1..=24).map(|number| job(&format!("j{number}"), "constraint: other.Memory >= 512")).collect();
         let machine = object("Machine", "m", "spec: {attributes: {Memory: 64}}");
-        let printed = prints("alike", &["match"], &format!("{machine}{alike}{}", job("other", "constraint: other.Cpus >= 512")));
+        let printed =
+            prints("alike", &["match"], &format!("{machine}{alike}{}", job("other", "constraint: other.Cpus >= 512")));
         assert!(printed.starts_with("24 jobs wait (default/j1, default/j10, "), "{printed}");
         assert!(printed.contains(" and 19 more): port `other`: none of 1 ad satisfies"), "{printed}");
         assert_eq!(printed.matches("`other.Memory >= 512` is not true of 1").count(), 1, "{printed}");
@@ -86,8 +88,15 @@ mod tests {
              reason: Done, message: \"\", lastTransitionTime: \"2026-11-21T12:00:00Z\"}]}",
         );
         let suspended = job("later", "constraint: other.Memory > 1, suspend: true");
-        let printed = prints("counted", &["match"], &format!("{finished}{suspended}{}", job("now", "constraint: other.Memory > 1")));
-        assert!(printed.ends_with("0 of 1 job matched, with 0 offers. Not matched: 1 suspended, 1 finished.\n"), "{printed}");
+        let printed = prints(
+            "counted",
+            &["match"],
+            &format!("{finished}{suspended}{}", job("now", "constraint: other.Memory > 1")),
+        );
+        assert!(
+            printed.ends_with("0 of 1 job matched, with 0 offers. Not matched: 1 suspended, 1 finished.\n"),
+            "{printed}"
+        );
         let help = plugin(&["match", "--help"]).output().unwrap();
         let help = String::from_utf8(help.stdout).unwrap();
         assert!(help.contains("0  all manifests and summaries were read, whether jobs matched or not"), "{help}");
@@ -95,10 +104,12 @@ mod tests {
 
     #[test]
     fn m8_a_reader_that_has_seen_enough_is_no_error() {
-        let jobs: String = (0..3_000).map(|number| job(&format!("j{number}"), &format!("constraint: other.A{number} > 1"))).collect();
+        let jobs: String =
+            (0..3_000).map(|number| job(&format!("j{number}"), &format!("constraint: other.A{number} > 1"))).collect();
         let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("first-use-many.yaml");
         std::fs::write(&file, jobs).unwrap();
-        let mut child = plugin(&["match", "-f"]).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            plugin(&["match", "-f"]).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.next().unwrap().unwrap().contains("wait"));
         // As `head -1` ends.
@@ -131,7 +142,10 @@ mod tests {
         std::fs::write(&file, ad(&chain(401, " || "))).unwrap();
         let said = plugin(&["lint", "-f"]).arg(&file).output().unwrap();
         let said = String::from_utf8(said.stdout).unwrap() + &String::from_utf8(said.stderr).unwrap();
-        assert!(said.contains("nests more than 400 operators") && said.contains("group the parts with parentheses"), "{said}");
+        assert!(
+            said.contains("nests more than 400 operators") && said.contains("group the parts with parentheses"),
+            "{said}"
+        );
         // What it says to write matches.
         let grouped = format!("({}) || ({})", chain(200, " || "), chain(201, " || "));
         let printed = prints("grouped", &["match"], &ad(&grouped));

@@ -61,7 +61,11 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
             ),
         ],
     ),
-    ("M4", "evicted jobs lose their places", &[Test("controller/tests/plays/places.rs", "m4_all_evicted_jobs_keep_their_places")]),
+    (
+        "M4",
+        "evicted jobs lose their places",
+        &[Test("controller/tests/plays/places.rs", "m4_all_evicted_jobs_keep_their_places")],
+    ),
     (
         "M5",
         "a gang of two starves",
@@ -77,7 +81,10 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
             Test("controller/src/status/news.rs", "m6_an_ad_that_is_refused_is_a_warning_once"),
             Test("controller/src/status/news.rs", "m6_a_job_that_waits_says_each_new_reason_and_no_other_words"),
             Test("controller/src/status/news.rs", "m6_a_wait_that_was_too_long_is_a_warning"),
-            Test("controller/src/claims/decide.rs", "m6_the_offer_for_which_a_claim_ends_is_named_and_what_happened_to_it"),
+            Test(
+                "controller/src/claims/decide.rs",
+                "m6_the_offer_for_which_a_claim_ends_is_named_and_what_happened_to_it",
+            ),
             Test("controller/src/claims/free.rs", "m6_what_the_job_did_not_ask_for_is_a_warning"),
         ],
     ),
@@ -128,7 +135,10 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
         "M12",
         "where a finished job ran is forgotten, and it stays for ever",
         &[
-            Test("controller/src/status/tests.rs", "m12_a_finished_job_is_deleted_when_its_time_is_over_and_not_written_before"),
+            Test(
+                "controller/src/status/tests.rs",
+                "m12_a_finished_job_is_deleted_when_its_time_is_over_and_not_written_before",
+            ),
             Test(
                 "e2e/tests/product/work.rs",
                 "m8_m12_a_running_job_that_is_cancelled_says_so_and_where_it_ran_and_goes_when_its_time_is_over",
@@ -213,7 +223,11 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
     ),
     ("m5", "the advice for half a cpu is wrong", &[Test(INPUT, "m5_m6_capacities_in_quantities_are_told_in_numbers")]),
     ("m6", "the advice for 4Gi has no number", &[Test(INPUT, "m5_m6_capacities_in_quantities_are_told_in_numbers")]),
-    ("m7", "there is no advice for a text with a mark", &[Test(INPUT, "m7_a_text_that_begins_with_a_mark_has_to_be_quoted")]),
+    (
+        "m7",
+        "there is no advice for a text with a mark",
+        &[Test(INPUT, "m7_a_text_that_begins_with_a_mark_has_to_be_quoted")],
+    ),
     ("m8", "a pipe that is closed is an error", &[Test(HERE, "m8_a_reader_that_has_seen_enough_is_no_error")]),
     ("m9", "findings of a List have its first line", &[Test(INPUT, "m9_findings_of_a_list_carry_their_own_lines")]),
     (
@@ -240,7 +254,11 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
             Test(YAML, "every_field_explains_itself_by_an_example"),
         ],
     ),
-    ("m13", "the tools are not on PATH", &[Test("xtask/src/plane.rs", "m13_what_is_pasted_makes_kubectl_and_helm_known")]),
+    (
+        "m13",
+        "the tools are not on PATH",
+        &[Test("xtask/src/plane.rs", "m13_what_is_pasted_makes_kubectl_and_helm_known")],
+    ),
     ("m14", "nothing says that nobody serves", &[Test(CLUSTER, "m14_that_no_controller_runs_is_said")]),
     (
         "m15",
@@ -260,7 +278,11 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
             Words("docs/cli.md", "kubectl accepts some of what this refuses"),
         ],
     ),
-    ("m17", "the first command builds for minutes without a word", &[Words("README.md", "Its first build takes about three minutes")]),
+    (
+        "m17",
+        "the first command builds for minutes without a word",
+        &[Words("README.md", "Its first build takes about three minutes")],
+    ),
     (
         "m18",
         "the folder of builds on PATH makes kubectl report errors",
