@@ -109,6 +109,10 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
     pool.sources.extend(sources);
     let mut jobs = Vec::new();
     for (key, held) in objects.jobs.iter() {
+        if pool.objects.jobs.get(key).is_some_and(|held| held.object.claim().is_some()) {
+            pool.notes
+                .push(format!("job {key} exists already, and holds a gang; the answer is that of another job like it"));
+        }
         let mut job = held.object.as_ref().clone();
         job.metadata.creation_timestamp = Some(Time(now));
         job.status = None;
