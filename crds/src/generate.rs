@@ -59,6 +59,7 @@ fn whole(definition: &CustomResourceDefinition, root_rules: &[Rule]) -> Value {
     let mut value = json!(definition);
     for schema in schemas_mut(&mut value) {
         plain(schema);
+        with_values(schema);
         schema.pointer_mut("/properties/spec").into_iter().for_each(with_defaults);
         if let Some(status) = schema.pointer_mut("/properties/status").and_then(Value::as_object_mut) {
             status.insert("default".to_owned(), json!({}));
@@ -87,6 +88,21 @@ fn with_defaults(schema: &mut Value) {
         *text = format!("{text}. Default: {default}");
     }
     object.values_mut().for_each(with_defaults);
+}
+
+/// How many values of a field kubectl explain shows.
+const VALUES_SHOWN: usize = 4;
+
+/// Writes the values of fields into their descriptions, where kubectl explain would cut the list of them.
+fn with_values(schema: &mut Value) {
+    let Some(object) = schema.as_object_mut() else { return };
+    let values: Vec<&str> =
+        object.get("enum").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let values = (values.len() > VALUES_SHOWN).then(|| values.join(", "));
+    if let (Some(values), Some(Value::String(text))) = (values, object.get_mut("description")) {
+        *text = format!("{text}. One of: {values}");
+    }
+    object.values_mut().for_each(with_values);
 }
 
 /// Takes out what Rust's `Option` and type names brought in: an absent field is absent, not null.

@@ -22,6 +22,8 @@ use crate::{AdFields, ExprText, JobClaim, JobStatus, bounded, rules, schemas};
     status = "JobStatus",
     derive = "PartialEq",
     doc = "A Job (gmj) is a classified ad that asks for partners, such as machines and licenses. It gets all of them together, or none.",
+    selectable = ".status.phase",
+    selectable = ".spec.owner",
     printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
     printcolumn = r#"{"name":"Members","type":"string","jsonPath":".status.members"}"#,
     printcolumn = r#"{"name":"Why","type":"string","jsonPath":".status.why"}"#,

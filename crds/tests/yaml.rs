@@ -50,6 +50,56 @@ mod tests {
     }
 
     #[test]
+    fn m12_m23_what_kubectl_explain_cuts_or_leaves_out_is_in_the_texts() {
+        let mut seen = (0, 0);
+        each_schema(&mut |path, schema| {
+            let text = schema["description"].as_str().unwrap_or_default();
+            let values = schema["enum"].as_array().map(Vec::as_slice).unwrap_or_default();
+            if values.len() > 4 {
+                let all: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+                assert!(text.ends_with(&format!("One of: {}", all.join(", "))), "{path}: {text}");
+                seen.0 += 1;
+            }
+            let of_spec = path.contains(".spec.");
+            if let (true, Some(default)) = (of_spec, schema["default"].as_i64()) {
+                assert!(text.contains(&format!("Default: {default}")), "{path}: {text}");
+                seen.1 += 1;
+            }
+        });
+        assert!(seen.0 >= 4 && seen.1 >= 8, "{seen:?}");
+        let mut told = false;
+        each_schema(&mut |path, schema| {
+            told |= path == "Job.spec.workload.startTimeoutSeconds"
+                && schema["description"].as_str().is_some_and(|text| text.contains("Default: 300"));
+        });
+        assert!(told, "how long a claim waits for its workload");
+    }
+
+    /// The columns of a kind: their names and what they show.
+    fn columns(kind: &str) -> Vec<(String, String)> {
+        let found = crds::definitions().into_iter().find(|definition| definition.spec.names.kind == kind).unwrap();
+        let columns = found.spec.versions[0].additional_printer_columns.clone().unwrap_or_default();
+        columns.into_iter().map(|column| (column.name, column.json_path)).collect()
+    }
+
+    #[test]
+    fn m2_the_column_with_a_reason_is_called_so() {
+        let of_ready = columns("Machine").into_iter().find(|(_, path)| path.contains("\"Ready\"")).unwrap();
+        assert_eq!(of_ready.0, "Reason");
+        for kind in ["Job", "Machine", "License", "Match"] {
+            assert!(columns(kind).iter().all(|(name, path)| name == "Reason" || !path.ends_with(".reason")), "{kind}");
+        }
+    }
+
+    #[test]
+    fn m13_jobs_are_selected_by_phase_and_by_user() {
+        let job = crds::definitions().into_iter().find(|definition| definition.spec.names.kind == "Job").unwrap();
+        let fields = job.spec.versions[0].selectable_fields.clone().unwrap_or_default();
+        let fields: Vec<&str> = fields.iter().map(|field| field.json_path.as_str()).collect();
+        assert_eq!(fields, [".status.phase", ".spec.owner"]);
+    }
+
+    #[test]
     fn schemas_are_structural_and_without_nulls() {
         each_schema(&mut |path, schema| {
             let typed = schema["type"].is_string()

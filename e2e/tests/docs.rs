@@ -22,6 +22,37 @@ const NOT_RUN: [(&str, &str); 8] = [
     ("cargo run -q --release -p summary", "measures, as above: the package and the example must exist"),
     ("cargo run -q -p pool", "measures, as above: the package and the example must exist"),
 ];
+/// Commands in `text` blocks, which are only shown, by how they begin; and why no test runs them.
+const SHOWN: [(&str, &str); 22] = [
+    ("cargo build --release -p kubectl-gangmatch", "builds for minutes"),
+    ("cargo install --locked --path kubectl-gangmatch", "writes into the reader's home, and builds for minutes"),
+    ("sudo install target/release/kubectl-gangmatch", "needs root"),
+    ("kubectl gangmatch --version", "follows an installation; `kubectl-gangmatch/tests/cluster` runs every verb"),
+    ("docker ", "needs Docker and a registry; `e2e/tests/real_node.rs` builds and runs the image without them"),
+    (
+        "helm upgrade --install gangmatch",
+        "needs a registry, or an agent; `e2e/tests/chart` renders and applies the chart",
+    ),
+    ("helm install gangmatch charts/gangmatch", "is run where README shows it"),
+    ("helm rollback gangmatch", "`e2e/tests/product/upgrade.rs` does it"),
+    (
+        "kubectl -n gangmatch-system rollout status",
+        "waits for the image of a registry; `e2e/tests/real_node.rs` waits for that of this checkout",
+    ),
+    ("kubectl -n gangmatch-system port-forward", "stays; `e2e/tests/product/page.rs` asks the page itself"),
+    ("kubectl create token", "needs a name of the reader's; `e2e/tests/product/page.rs` does it"),
+    ("curl ", "`e2e/tests/product/page.rs` sends the same request"),
+    ("kubectl delete crd ", "would end the tests that come after it"),
+    ("kubectl get jobs.gangmatch.dev NAME", "is for an ad without an owner, which cannot be made on a new API server"),
+    ("kubectl gangmatch simulate job.yaml", "needs a file of the reader's; `e2e/tests/why.rs` does it"),
+    ("kubectl gangmatch snapshot save", "the same"),
+    ("kubectl gangmatch match --snapshot", "the same"),
+    ("kubectl gangmatch diff pool.json", "the same; `kubectl-gangmatch/tests/why.rs` compares two pools"),
+    ("gangmatch-agent ", "needs a host that is offered; `e2e/tests/product/agents.rs` runs agents"),
+    ("cargo run ", "measures or simulates for minutes, or is the controller, which every test on a cluster starts"),
+    ("kubectl create -f - <<EOF", "makes a node as the tests on a cluster make theirs"),
+    ("git worktree add", "is for two versions; there is only one yet"),
+];
 /// How the documents call the plugin.
 const PLUGIN: &str = "cargo run -q --release -p kubectl-gangmatch -- ";
 
@@ -240,6 +271,42 @@ fn developers_commands_exist() {
         let listed = NOT_RUN.iter().any(|(begin, _)| shown.line.starts_with(begin));
         assert!(elsewhere != listed, "{}: `{}` is neither run nor listed with a reason", shown.place, shown.line);
     }
+}
+
+/// No command is left out without a word: what is only shown is listed with the reason.
+#[test]
+fn commands_that_are_only_shown_are_listed_with_a_reason() {
+    let programs = [
+        "cargo ",
+        "kubectl ",
+        "helm ",
+        "docker ",
+        "curl ",
+        "sudo ",
+        "git ",
+        "gangmatch-agent ",
+        "gangmatch-controller ",
+    ];
+    let mut used = std::collections::BTreeSet::new();
+    // `docs/cli.md` is what the plugin says of itself.
+    for document in documents().iter().filter(|document| document.path != "docs/cli.md") {
+        let lines = lines(document).into_iter().filter(|(_, block, _)| matches!(block, Some("text" | "bash" | "")));
+        for (number, _, line) in lines {
+            let command = line.strip_prefix("$ ").unwrap_or(line);
+            if !programs.iter().any(|program| command.starts_with(program)) {
+                continue;
+            }
+            let listed = SHOWN.iter().find(|(begin, _)| command.starts_with(begin));
+            assert!(
+                listed.is_some(),
+                "{}:{number}: `{command}` is run by no test, and no reason is listed",
+                document.path
+            );
+            used.extend(listed.map(|(begin, _)| *begin));
+        }
+    }
+    let unused: Vec<&str> = SHOWN.iter().map(|(begin, _)| *begin).filter(|begin| !used.contains(begin)).collect();
+    assert!(unused.is_empty(), "{unused:?} are in no document");
 }
 
 /// The page with the flags of these programs, as they describe them.

@@ -119,8 +119,35 @@ enum Verb {
     Man(command::reference::ManArguments),
 }
 
+/// Verbs of other programs for queues, and what to write instead.
+const FOREIGN: [(&str, &str); 11] = [
+    ("list", "queue for the jobs that wait, status for the pool, or kubectl get gmj,gmm,gml"),
+    ("get", "kubectl get gmj,gmm,gml,gmatch"),
+    ("q", "queue"),
+    ("stop", "suspend JOB, or drain machine/NAME or license/NAME"),
+    ("hold", "suspend JOB"),
+    ("rm", "cancel JOB"),
+    ("delete", "cancel JOB, or kubectl delete gmj JOB"),
+    ("vacate", "drain machine/NAME --evict"),
+    ("better-analyze", "why JOB"),
+    ("explain", "why JOB; for fields, kubectl explain gmj.spec"),
+    ("submit", "kubectl apply -f FILE, or simulate -f FILE to try it"),
+];
+
+/// What is said of a command line whose verb is another program's.
+fn foreign(verb: Option<&str>) -> Option<String> {
+    let (verb, instead) = FOREIGN.into_iter().find(|(foreign, _)| Some(*foreign) == verb)?;
+    Some(format!("there is no verb `{verb}`; write {instead}"))
+}
+
 fn main() -> std::process::ExitCode {
     let mut out = output();
+    if let Some(said) = foreign(std::env::args().nth(1).as_deref()) {
+        use std::io::Write;
+        // Nothing is left to be told if standard error is closed.
+        let _ = writeln!(std::io::stderr(), "error: {said}");
+        return std::process::ExitCode::from(2);
+    }
     let done = match CommandLine::parse().verb {
         Verb::Status(arguments) => command::status::run(&arguments, &mut out),
         Verb::Queue(arguments) => command::queue::run(&arguments, &mut out),
@@ -201,6 +228,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn verbs_of_other_programs_are_none_of_this_one() {
+        let whole = CommandLine::command();
+        for (verb, _) in FOREIGN {
+            assert!(whole.find_subcommand(verb).is_none(), "{verb}");
+        }
+        assert_eq!(foreign(Some("rm")).as_deref(), Some("there is no verb `rm`; write cancel JOB"));
+        assert_eq!((foreign(Some("why")), foreign(None)), (None, None));
     }
 
     #[test]

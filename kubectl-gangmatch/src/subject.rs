@@ -124,15 +124,28 @@ pub(crate) fn no_such<'n>(
     names: impl Iterator<Item = (&'n str, &'n str)>,
 ) -> anyhow::Error {
     let all: Vec<(&str, &str)> = names.collect();
-    let here = all.iter().filter(|(other, _)| *other == namespace).map(|(_, name)| *name);
+    let here = || all.iter().filter(|(other, _)| *other == namespace).map(|(_, name)| *name);
+    if let Some(made) = here().find(|name| is_made_for(name, &subject.name)) {
+        let word = subject.kind.word();
+        return anyhow::anyhow!(
+            "there is no {word} `{0}` in namespace {namespace}; that of the workload `{0}` is {made}",
+            subject.name
+        );
+    }
     let elsewhere: Vec<&str> = all.iter().filter(|(_, name)| *name == subject.name).map(|(other, _)| *other).collect();
-    let hint = match (elsewhere.as_slice(), similar(&subject.name, here)) {
+    let hint = match (elsewhere.as_slice(), similar(&subject.name, here())) {
         ([], None) => String::new(),
         ([], Some(meant)) => format!("; did you mean {meant}?"),
         ([only], _) => format!("; there is one in namespace {only}, write -n {only}"),
         (several, _) => format!("; there are some in the namespaces {}, choose one with -n", several.join(", ")),
     };
     anyhow::anyhow!("there is no {} `{}` in namespace {namespace}{hint}", subject.kind.word(), subject.name)
+}
+
+/// Whether a Job has the name of one that gangmatch makes for a workload: its name, and eight hexadecimal digits.
+fn is_made_for(name: &str, workload: &str) -> bool {
+    let digits = name.strip_prefix(workload).and_then(|rest| rest.strip_prefix('-'));
+    digits.is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
 /// A kind of ad, as an argument.
@@ -213,6 +226,10 @@ mod tests {
         assert_eq!(
             said(&[("bio", "sm")]),
             "there is no job `sm` in namespace eda; there is one in namespace bio, write -n bio"
+        );
+        assert_eq!(
+            said(&[("eda", "sm-2"), ("eda", "sm-7874ae41")]),
+            "there is no job `sm` in namespace eda; that of the workload `sm` is sm-7874ae41"
         );
         assert_eq!(said(&[("bio", "other")]), "there is no job `sm` in namespace eda");
     }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use unicode_width::UnicodeWidthStr;
 
 /// The least width to which the last column is cut.
-const LAST_MIN: usize = 20;
+const LAST_MIN: usize = 12;
 
 /// Rows under their headings.
 #[derive(Clone, Debug, Default)]

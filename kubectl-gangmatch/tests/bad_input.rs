@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn m6_capacities_in_quantities_are_told_in_numbers() {
+    fn m5_m6_capacities_in_quantities_are_told_in_numbers() {
         check(
             MACHINE,
             "spec:\n  capacity: {memory: 4Gi, cpus: 500m, seats: many}\n",
@@ -116,6 +116,16 @@ mod tests {
             "apiVersion: gangmatch.dv/v1alpha1\nkind: Job\nmetadata: {name: a}\n",
             1,
             &["error: <stdin>:1: apiVersion: found `gangmatch.dv/v1alpha1`; write gangmatch.dev/v1alpha1"],
+        );
+    }
+
+    #[test]
+    fn m16_a_kind_is_written_as_the_api_spells_it() {
+        check(
+            "",
+            "apiVersion: gangmatch.dev/v1alpha1\nkind: job\nmetadata: {name: a}\n",
+            1,
+            &["error: <stdin>:2: kind: there is no `job` in gangmatch.dev/v1alpha1; did you mean Job?"],
         );
     }
 

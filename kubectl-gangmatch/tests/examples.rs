@@ -33,6 +33,7 @@ mod tests {
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
             let name = folder.file_name().unwrap().to_str().unwrap();
             let expected = std::fs::read_to_string(folder.join("expected.txt")).unwrap_or_default();
+            assert!(folder.join("README.md").is_file() && !expected.is_empty(), "examples/{name}");
             assert_eq!(run(&["-f", name]), expected, "examples/{name}/expected.txt");
         }
         assert!(folders.len() >= 5, "{folders:?}");

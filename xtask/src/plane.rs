@@ -74,13 +74,17 @@ pub(crate) fn down() -> Result<()> {
 
 /// Prints how to use an API server.
 pub(crate) fn say_how(access: &Access, kubeconfig: &Path) {
-    line(format_args!("export KUBECONFIG={}", kubeconfig.display()));
-    // What is pasted into a shell makes the commands of the documents work.
-    let mut folders: Vec<_> =
-        [&access.tools().kubectl, &access.tools().helm].into_iter().filter_map(|tool| tool.parent()).collect();
+    for setting in settings(kubeconfig, [&access.tools().kubectl, &access.tools().helm]) {
+        line(setting);
+    }
+}
+
+/// What is pasted into a shell to make the commands of the documents work.
+fn settings(kubeconfig: &Path, tools: [&Path; 2]) -> [String; 2] {
+    let mut folders: Vec<_> = tools.into_iter().filter_map(Path::parent).collect();
     folders.dedup();
     let folders: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
-    line(format_args!("export PATH={}:$PATH", folders.join(":")));
+    [format!("export KUBECONFIG={}", kubeconfig.display()), format!("export PATH={}:$PATH", folders.join(":"))]
 }
 
 fn kind_kubeconfig() -> PathBuf {
@@ -90,4 +94,17 @@ fn kind_kubeconfig() -> PathBuf {
 /// A path in the folder that git ignores.
 pub(crate) fn state(name: &str) -> PathBuf {
     repository::root().join(".work").join(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn m13_what_is_pasted_makes_kubectl_and_helm_known() {
+        let pasted = |tools: [&str; 2]| settings(Path::new("/w/admin.kubeconfig"), tools.map(Path::new)).join("\n");
+        let (one, two) = (["/c/bin/kubectl", "/c/bin/helm"], ["/usr/bin/kubectl", "/c/bin/helm"]);
+        assert_eq!(pasted(one), "export KUBECONFIG=/w/admin.kubeconfig\nexport PATH=/c/bin:$PATH");
+        assert_eq!(pasted(two), "export KUBECONFIG=/w/admin.kubeconfig\nexport PATH=/usr/bin:/c/bin:$PATH");
+    }
 }

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_is_new_once() {
+    fn m18_a_reason_is_new_once() {
         let mut stalls = Stalls::default();
         let said: Vec<bool> = ["a", "a", "b", "b", "a"].map(|why| stalls.stalled("u", &failed(why), 0, 0)).into();
         assert_eq!(said, [true, false, true, false, true]);

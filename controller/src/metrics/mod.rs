@@ -406,6 +406,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn m20_waits_of_a_week_are_told_apart_and_the_version_is_a_metric() {
+        let metrics = Metrics::default();
+        let (hour, week) = (3_600.0, 604_800.0);
+        metrics.claims.wait_duration.observe(2.0 * hour);
+        metrics.claims.wait_duration.observe(5.0 * 24.0 * hour);
+        metrics.claims.wait_duration.observe(2.0 * week);
+        let text = metrics.text();
+        let below = |bound: f64| -> Option<u64> {
+            let buckets =
+                text.lines().filter_map(|line| line.strip_prefix("gangmatch_wait_duration_seconds_bucket{le=\""));
+            let mut buckets = buckets.filter_map(|line| line.split_once("\"} "));
+            let (_, count) = buckets.find(|(le, _)| le.parse::<f64>().is_ok_and(|le| le >= bound))?;
+            count.parse().ok()
+        };
+        assert_eq!([below(60.0), below(4.0 * hour), below(week)], [Some(0), Some(1), Some(2)], "{text}");
+        assert!(
+            text.contains(&format!("gangmatch_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))),
+            "{text}"
+        );
+    }
+
     /// Metrics of which each has a value.
     fn filled() -> Metrics {
         let metrics = Metrics::default();

@@ -105,20 +105,22 @@ fn waits(number: usize) -> Value {
     let (reason, why) = match number % 7 {
         0 | 1 => (
             "NoCandidates",
-            "cpu: 1000 machines, none with Arch == \"arm64\"; with 32768 in the place of its number 412 ads do",
+            "port `cpu`: none of 1000 ads satisfies the job's constraint: `cpu.Memory >= 48000` rejects 588, `cpu.Arch == \"arm64\"` rejects 1000",
         ),
-        2..5 => ("WaitingForCapacity", "license: 12 ads that would match are taken; the next of them is vcs-05"),
-        5 => ("RefusedByOffers", "cpu: 640 machines refuse the job: requester.Owner == \"raman\""),
-        _ => (
-            "NoConsistentGang",
-            "every port has candidates, but the license is not valid on the hosts that the job accepts",
+        2..5 => ("WaitingForCapacity", "port `license`: 12 ads that would match are taken"),
+        5 => (
+            "RefusedByOffers",
+            "port `cpu`: of 1000 ads, 360 refused by the job's constraint, 640 refused by their owner's constraint",
         ),
+        _ => {
+            ("NoConsistentGang", "each of the ports cpu, license has candidates, but no combination of them is a gang")
+        }
     };
     let ports = json!([{"label": "cpu", "candidates": 1000, "refusedByJob": 588, "refusedByOffer": 12, "busy": 334},
         {"label": "license", "candidates": 60, "refusedByJob": 48, "refusedByOffer": 0, "busy": 12}]);
     let conjuncts = json!([{"port": "cpu", "text": "cpu.Memory >= 48000", "rejects": 588}, {"port": "license", "text": "license.App == \"vcs\"", "rejects": 48}]);
     json!({"phase": "Pending", "why": why, "waitingSince": time(number * 3 + 30),
-        "unmatched": {"at": time(5), "ports": ports, "conjuncts": conjuncts, "hint": "with cpu.Memory >= 32768, 412 machines remain"},
+        "unmatched": {"at": time(5), "ports": ports, "conjuncts": conjuncts, "hint": "412 ads fit with 32768 as the number in `cpu.Memory >= 48000`; without it, 1000 ads fit"},
         "conditions": [condition("Accepted", "True", "Accepted", ""), condition("Matched", "False", reason, why)]})
 }
 

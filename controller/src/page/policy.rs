@@ -142,8 +142,17 @@ fn text(source: &ExprText) -> String {
 
 /// Amounts in words: `1 seats, 1024 memory`.
 pub(crate) fn amounts(amounts: &Res) -> String {
-    let all = amounts.iter().map(|(name, amount)| format!("{amount} {name}"));
+    let all = amounts.iter().map(|(name, amount)| format!("{amount} {}", of_resource(name, *amount)));
     all.collect::<Vec<_>>().join(", ")
+}
+
+/// A resource behind an amount of it: memory is counted in MiB, and one of something is no plural.
+pub(crate) fn of_resource(name: &str, amount: i64) -> &str {
+    match (name, amount) {
+        ("memory", _) => "MiB of memory",
+        ("seats" | "slots" | "cpus" | "gpus", 1) => name.trim_end_matches('s'),
+        _ => name,
+    }
 }
 
 /// The beginning of a text.

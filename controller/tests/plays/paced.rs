@@ -30,7 +30,7 @@ fn strangers(name: &str) -> Value {
 }
 
 #[test]
-fn a_reference_to_nothing_is_looked_up_less_and_less_often_and_at_once_when_it_is_there() {
+fn m18_a_reference_to_nothing_is_looked_up_less_and_less_often_and_at_once_when_it_is_there() {
     let mut stage = Stage::new(None, Twist::None);
     offers(&mut stage);
     let more = json!({"workload": {"workloadRef": {"name": "nothing"}, "startTimeoutSeconds": 3600}});

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::{ClusterOptions, FileOptions, Kind, Kubectl, NamespaceOption, NamespaceOptions, NowOption, Pool, pool};
 use crate::manifests::{self, Problem};
-use crate::offline::{Loaded, Stamp, load};
+use crate::offline::{Loaded, READER, Stamp, load};
 
 /// A cluster, or files; and the time of the question.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -202,7 +202,7 @@ pub(crate) fn read(
         bail!("-f reads files and not a cluster; leave out either -f or --context and --kubeconfig");
     }
     let (documents, mut problems) = manifests::read(files)?;
-    let owner = cluster.user.as_deref().unwrap_or("you");
+    let owner = cluster.user.as_deref().unwrap_or(READER);
     let Loaded { objects, problems: wrong, warnings, sources } =
         load(documents, &Stamp { namespace: namespace.unwrap_or("default"), owner });
     problems.extend(wrong);

@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 
 use crate::cluster::ManifestOptions;
 use crate::manifests::{self, Problem, Source};
-use crate::offline::{Loaded, Stamp, load};
+use crate::offline::{Loaded, READER, Stamp, load};
 use crate::output::AnswerOptions;
 use crate::screen::shown;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 In addition to mistakes that the controller refuses, it finds conditions that are never true, pairs of conditions that
-exclude each other, comparisons with undefined, and names that look misspelled.
+exclude each other, comparisons with undefined, and names that look misspelled. kubectl accepts some of what this refuses:
+of a key that is written twice, it takes the last one.
 
 Exit status:
   0  there are no findings
@@ -74,7 +75,7 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
     let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
     let read: Vec<(Source, Value)> =
         documents.iter().map(|document| (document.source.clone(), document.value.clone())).collect();
-    let Loaded { problems: wrong, warnings, .. } = load(documents, &Stamp { namespace: "default", owner: "you" });
+    let Loaded { problems: wrong, warnings, .. } = load(documents, &Stamp { namespace: "default", owner: READER });
     // The findings say the same of a constraint that is never true, and show where.
     problems.extend(wrong.into_iter().filter(|problem| !problem.text.contains("the constraint can never be true: ")));
     problems.sort();

@@ -23,7 +23,7 @@ use crate::command::preemption;
 use crate::command::together::{self, Placement};
 use crate::command::verdicts::{self, Given};
 use crate::manifests::{self, Problem};
-use crate::offline::{Loaded, Stamp, load};
+use crate::offline::{Loaded, READER, Stamp, load};
 use crate::output::{self, AnswerOptions};
 use crate::screen::{Screen, shown};
 use crate::snapshot::Saved;
@@ -53,7 +53,7 @@ pub(crate) struct MatchArguments {
     namespace: String,
 
     /// The user who creates the objects, which a cluster would record as `Owner`.
-    #[arg(long = "as", value_name = "USER", default_value = "you")]
+    #[arg(long = "as", value_name = "USER", default_value = READER)]
     owner: String,
 
     /// The value of `time()`, RFC 3339. Default: the current time.

@@ -14,7 +14,7 @@ use super::together::print_objective;
 use super::why::KINDS;
 use crate::cluster::{ClusterSource, ManifestOptions, Pool};
 use crate::manifests;
-use crate::offline::{Loaded, Stamp, load};
+use crate::offline::{Loaded, READER, Stamp, load};
 use crate::output::{self, AnswerOptions};
 use crate::snapshot;
 use crate::why::{Case, job_answer, job_text};
@@ -82,8 +82,8 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
         (None, None) => source
             .kubectl()
             .run(&["auth", "whoami", "--output=jsonpath={.status.userInfo.username}"])
-            .map_or_else(|_| "you".to_owned(), |name| name.trim().to_owned()),
-        (None, Some(_)) => "you".to_owned(),
+            .map_or_else(|_| READER.to_owned(), |name| name.trim().to_owned()),
+        (None, Some(_)) => READER.to_owned(),
     };
     let (documents, problems) = manifests::read(&arguments.manifests.files())?;
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
@@ -109,6 +109,10 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
     pool.sources.extend(sources);
     let mut jobs = Vec::new();
     for (key, held) in objects.jobs.iter() {
+        if pool.objects.jobs.get(key).is_some_and(|held| held.object.claim().is_some()) {
+            pool.notes
+                .push(format!("job {key} exists already, and holds a gang; the answer is that of another job like it"));
+        }
         let mut job = held.object.as_ref().clone();
         job.metadata.creation_timestamp = Some(Time(now));
         job.status = None;

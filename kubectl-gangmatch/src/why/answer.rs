@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crds::Res;
 use crds::ad::Rejected;
 use crds::conditions::reasons;
 use pool::Prepared;
@@ -176,6 +177,9 @@ pub(crate) struct ClosedOffer {
 pub(crate) struct TakenOffer {
     pub(crate) offer: String,
     pub(crate) used: String,
+    /// What is used of it outside the cluster.
+    #[serde(skip_serializing_if = "Res::is_empty")]
+    pub(crate) external: Res,
     pub(crate) holders: Vec<Holder>,
     /// How many other claims there are, of jobs that the reader may not see.
     pub(crate) others: usize,
@@ -186,6 +190,9 @@ pub(crate) struct TakenOffer {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Holder {
     pub(crate) job: String,
+    /// The user who created the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner: Option<String>,
     pub(crate) amounts: String,
     /// Since when, RFC 3339. Absent for a job that gets it in the next cycle.
     #[serde(skip_serializing_if = "Option::is_none")]

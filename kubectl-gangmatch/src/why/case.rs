@@ -6,13 +6,14 @@ use crds::{Job, Match, Res};
 use gangindex::Indexed;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
-use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched};
+use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched, Usage};
 use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, usage, used_text};
 
 use super::answer::{Holder, TakenOffer};
 use crate::cluster::Pool;
 use crate::command::accounts;
 use crate::command::together::{self, Placement, Settings};
+use crate::offline::READER;
 
 /// How many holders of an offer are named.
 const HOLDERS_MAX: usize = 8;
@@ -86,7 +87,8 @@ impl<'p> Case<'p> {
     pub(crate) fn taken(&self, id: AdId) -> TakenOffer {
         let (mut holders, mut others) = (Vec::new(), 0);
         let Some(offer) = self.offer(id) else {
-            return TakenOffer { offer: self.offer_name(id), used: String::new(), holders, others };
+            let (used, external) = (String::new(), Res::new());
+            return TakenOffer { offer: self.offer_name(id), used, external, holders, others };
         };
         let ledger = offer.status.map(|status| &status.claims);
         for (uid, entry) in ledger.into_iter().flatten() {
@@ -100,26 +102,33 @@ impl<'p> Case<'p> {
             let Some((member, job)) = member.zip(gang.root().and_then(|root| self.snapshot.ad(root))) else { continue };
             if holders.len() < HOLDERS_MAX {
                 let amounts = amounts(&member.ask.allocation);
+                let owner = self.owner(&ObjectKey::new(&job.key.namespace, &job.key.name));
                 let job = format!("{}/{}", job.key.namespace, job.key.name);
-                holders.push(Holder { job, amounts, since: None, until: None });
+                holders.push(Holder { job, owner, amounts, since: None, until: None });
             } else {
                 others += 1;
             }
         }
-        let mut used = used_text(offer.capacity, &usage(offer.status));
-        if let Some(now) = self.left.ad(id).and_then(PoolAd::offer) {
-            used = used_text(offer.capacity, &now.usage);
-        }
-        TakenOffer { offer: self.offer_name(id), used, holders, others }
+        let left = self.left.ad(id).and_then(PoolAd::offer);
+        let now = left.map_or_else(|| usage(offer.status), |left| left.usage.clone());
+        let (used, external) = (used_text(offer.capacity, &now), outside(&now));
+        TakenOffer { offer: self.offer_name(id), used, external, holders, others }
+    }
+
+    /// The user who created a job, if that is known.
+    fn owner(&self, job: &ObjectKey) -> Option<String> {
+        self.pool.objects.jobs.get(job)?.object.spec.ad.owner.clone().filter(|owner| owner != READER)
     }
 
     fn holder(&self, found: &Match, allocation: &Res) -> Option<Holder> {
         let root = found.spec.members.first()?;
-        let job = self.pool.objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name));
+        let key = ObjectKey::new(&root.namespace, &root.name);
+        let job = self.pool.objects.jobs.get(&key);
         let since = claimed_since(found);
         let until = job.and_then(|held| until(&held.object, since?));
         Some(Holder {
             job: format!("{}/{}", root.namespace, root.name),
+            owner: self.owner(&key),
             amounts: amounts(allocation),
             since: since.map(|since| since.to_string()),
             until: until.map(|until| until.to_string()),
@@ -150,6 +159,16 @@ fn until(job: &Job, since: Timestamp) -> Option<Timestamp> {
     since.checked_add(SignedDuration::from_secs(i64::from(seconds))).ok()
 }
 
-fn amounts<'r>(all: impl IntoIterator<Item = (&'r String, &'r i64)>) -> String {
-    all.into_iter().map(|(name, amount)| format!("{amount} {name}")).collect::<Vec<_>>().join(", ")
+/// What is used outside the cluster.
+pub(crate) fn outside(usage: &Usage) -> Res {
+    (&usage.external).into_iter().map(|(name, amount)| (name.clone(), *amount)).collect()
+}
+
+/// Amounts in words, without those that are 0.
+pub(crate) fn amounts<'r>(all: impl IntoIterator<Item = (&'r String, &'r i64)>) -> String {
+    let one = |(name, amount): (&String, &i64)| match (amount, name.as_str()) {
+        (1, "seats" | "slots" | "cpus" | "gpus") => format!("1 {}", name.trim_end_matches('s')),
+        _ => format!("{amount} {name}"),
+    };
+    all.into_iter().filter(|(_, amount)| **amount != 0).map(one).collect::<Vec<_>>().join(", ")
 }

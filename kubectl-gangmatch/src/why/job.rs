@@ -170,7 +170,8 @@ fn said(job: &Job) -> Option<Said> {
 
 fn waiting_since(job: &Job) -> Option<String> {
     let status = job.status.as_ref().and_then(|status| status.waiting_since.clone());
-    status.or_else(|| job.creation_timestamp()).map(|time| time.0.to_string())
+    let time = status.or_else(|| job.creation_timestamp())?.0;
+    Some(jiff::Timestamp::from_second(time.as_second()).unwrap_or(time).to_string())
 }
 
 /// A job that waits: what a cycle on the pool makes of it.

@@ -10,7 +10,7 @@ use pool::{ObjectKey, Objects, OfferRef, alive, overcommitted, ready, usage, use
 use serde::Serialize;
 
 use super::answer::{Said, TakenOffer, of_ad};
-use super::case::Case;
+use super::case::{Case, outside};
 use super::ports::refusing_part;
 
 /// How many jobs are named in each group.
@@ -85,6 +85,7 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
     let taken = found.map(|(id, _)| case.taken(id)).unwrap_or_else(|| TakenOffer {
         offer: format!("{} {key}", kind.as_str().to_ascii_lowercase()),
         used: used_text(offer.capacity, &usage(offer.status)),
+        external: outside(&usage(offer.status)),
         holders: Vec::new(),
         others: 0,
     });

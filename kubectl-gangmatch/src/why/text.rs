@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer};
+use super::case::amounts;
 use super::offer::{JobCount, OfferAnswer};
 
 /// The answer about a job.
@@ -179,7 +180,7 @@ fn refusals_text(group: &Refusals) -> String {
 }
 
 fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
-    let used = if taken.used.is_empty() { String::new() } else { format!(" ({})", taken.used) };
+    let used = if taken.used.is_empty() { String::new() } else { format!(" ({})", used_text(taken)) };
     let mut holders: Vec<String> = taken.holders.iter().map(holder_text).collect();
     match taken.others {
         0 => {}
@@ -189,6 +190,12 @@ fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
     line(text, indent, &format!("{}{used}{held}", taken.offer));
 }
 
+/// What is used of an offer, in the cluster and outside.
+fn used_text(taken: &TakenOffer) -> String {
+    let outside = amounts(&taken.external);
+    if outside.is_empty() { taken.used.clone() } else { format!("{}, and {outside} outside the cluster", taken.used) }
+}
+
 fn holder_text(holder: &Holder) -> String {
     let when = match (&holder.since, &holder.until) {
         (None, _) => ", as it comes first in this cycle".to_owned(),
@@ -196,7 +203,8 @@ fn holder_text(holder: &Holder) -> String {
         (Some(since), Some(until)) => format!(" since {since}, until {until} at the latest"),
     };
     let amounts = if holder.amounts.is_empty() { "it" } else { &holder.amounts };
-    format!("{} holds {amounts}{when}", holder.job)
+    let owner = holder.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
+    format!("{}{owner} holds {amounts}{when}", holder.job)
 }
 
 fn line_text(queue: &Line) -> String {
@@ -218,7 +226,7 @@ fn line_text(queue: &Line) -> String {
 pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     let mut text = String::new();
     let first = match answer.ready {
-        true => format!("{} accepts claims: {} in use", answer.taken.offer, answer.taken.used),
+        true => format!("{} accepts claims: {} in use", answer.taken.offer, used_text(&answer.taken)),
         false => format!("{} accepts no claims: {}: {}", answer.taken.offer, answer.reason, answer.message),
     };
     line(&mut text, 0, &first);

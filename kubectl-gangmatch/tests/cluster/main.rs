@@ -239,6 +239,37 @@ mod tests {
     }
 
     #[test]
+    fn m1_tables_fit_into_the_terminal() {
+        let cluster = cluster("narrow");
+        let mut tables = 0;
+        for verb in ["queue", "queue -A", "history", "status", "query machines -A", "query jobs -A"] {
+            for columns in [80, 120] {
+                let printed =
+                    run(&format!("kubectl gangmatch {verb}"), &cluster, &[("COLUMNS", columns.to_string().as_str())]);
+                // The first lines of a status are sentences.
+                let table = printed.lines().filter(|line| !line.contains(": "));
+                let widest = table.map(|line| line.chars().count()).max().unwrap();
+                assert!(widest <= columns, "{verb}: {widest} of {columns}\n{printed}");
+                tables += 1;
+            }
+        }
+        assert_eq!(tables, 12);
+    }
+
+    #[test]
+    fn m14_that_no_controller_runs_is_said() {
+        let cluster = cluster("nobody");
+        let status = run("kubectl gangmatch status --controller-namespace elsewhere", &cluster, &[]);
+        assert!(
+            status.starts_with("Controller: none: there is no Lease `gangmatch` in namespace elsewhere"),
+            "{status}"
+        );
+        assert!(status.ends_with("exit status 1\n"), "{status}");
+        let queue = run("kubectl gangmatch queue -n bio", &cluster, &[]);
+        assert!(queue.contains("no negotiation cycle has evaluated it yet; see kubectl gangmatch status"), "{queue}");
+    }
+
+    #[test]
     fn completion() {
         check("completion");
     }

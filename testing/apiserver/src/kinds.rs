@@ -36,6 +36,8 @@ pub struct Kind {
     pub names: Names,
     /// The columns of its tables.
     pub(crate) columns: Vec<Column>,
+    /// Fields by which its objects can be selected, beside their names, such as `status.phase`.
+    pub(crate) selectable: Vec<String>,
 }
 
 /// Further names of a kind.
@@ -161,6 +163,7 @@ fn builtin(group: &str, version: &str, plural: &str, name: &str) -> Kind {
             categories: ["pods", "jobs"].iter().filter(|all| **all == plural).map(|_| "all".to_owned()).collect(),
         },
         columns: columns::builtin(plural),
+        selectable: Vec::new(),
     }
 }
 
@@ -211,5 +214,13 @@ fn own(definition: &Value) -> Option<Kind> {
             categories: texts("/spec/names/categories"),
         },
         columns: columns::of_definition(version),
+        selectable: selectable(version),
     })
+}
+
+/// The fields by which objects can be selected, as a version of a CRD defines them.
+fn selectable(version: &Value) -> Vec<String> {
+    let fields = version.get("selectableFields").and_then(Value::as_array).into_iter().flatten();
+    let paths = fields.filter_map(|field| field.get("jsonPath")?.as_str()?.strip_prefix('.'));
+    paths.map(str::to_owned).collect()
 }

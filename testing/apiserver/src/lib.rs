@@ -8,6 +8,7 @@
 //!
 //! Start at [`Server::answer`]; [`Server::service`] is the same for `kube::Client::new`.
 
+mod admission;
 mod age;
 mod answer;
 mod apply;

@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use crate::call::Call;
 
-/// The fields by which objects are selected: of all kinds, of pods, and of events.
-const FIELDS: [&str; 11] = [
+/// The fields by which objects are selected: of all kinds, of jobs, of pods, and of events.
+const FIELDS: [&str; 12] = [
     "metadata.name",
     "metadata.namespace",
+    "spec.owner",
     "spec.nodeName",
     "status.phase",
     "type",

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube_cel::Validator;
 use serde_json::{Value, json};
 
+use crate::admission::{creator, hold, own};
 use crate::answer::{Answer, about};
 use crate::apply::{Manager, apply};
 use crate::call::{Call, Verb};
@@ -117,7 +118,9 @@ impl Writer<'_> {
             set_meta(&mut object, "generation", json!(1));
         }
         named(kind, &mut object);
-        own(kind, &mut object, &call.user);
+        let creator = creator(&object, &call.user);
+        own(kind, &mut object, &creator);
+        hold(kind, &mut object, &call.user);
         if let Some(refused) = self.completed(kind, &key.name, &mut object, None) {
             return refused;
         }
@@ -305,14 +308,5 @@ fn named(kind: &Kind, object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
         fields.insert("kind".to_owned(), json!(kind.name));
-    }
-}
-
-/// The owner of an ad is the user who created it, as the admission policy of the chart sets it.
-fn own(kind: &Kind, object: &mut Value, owner: &str) {
-    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
-    let is_ad = kind.schema.is_some() && kind.name != "Match";
-    if let (Some(spec), true, false) = (spec, is_ad, owner.is_empty()) {
-        spec.insert("owner".to_owned(), json!(owner));
     }
 }

@@ -25,12 +25,12 @@ pub(crate) fn jobs(frame: &Frame, query: &Query, list: &Listing<JobRow>) -> Mark
 pub(super) fn table(rows: &[JobRow], caption: &str) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(caption) {
-            table {
+            table class="rows" {
                 caption { (caption) }
                 thead {
                     tr {
                         th scope="col" { "Job" } th scope="col" { "Phase" } th scope="col" { "Why, or the members" }
-                        th scope="col" class="n" { "Priority" } th scope="col" class="n" { "Waits for" } th scope="col" class="n" { "Age" }
+                        th scope="col" class="n less" { "Priority" } th scope="col" class="n" { "Waits for" } th scope="col" class="n less" { "Age" }
                     }
                 }
                 tbody {
@@ -39,9 +39,9 @@ pub(super) fn table(rows: &[JobRow], caption: &str) -> Markup {
                             th scope="row" class="key" { (named(Some("job"), "", &row.key)) }
                             td { (state(row.phase)) }
                             td class="wide" { (shown(&row.says)) }
-                            td class="n" { (row.priority) }
-                            td class="n" { @if let Some(waited) = row.waited_seconds { (span(waited)) } }
-                            td class="n" { (span(row.age_seconds)) }
+                            td class="n less" { (row.priority) }
+                            td class="n waits" { @if let Some(waited) = row.waited_seconds { (span(waited)) } }
+                            td class="n less" { (span(row.age_seconds)) }
                         }
                     }
                 }

@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::{number, plain};
 use crate::page::history::{EVERY_SECONDS, SeatSample};
+use crate::page::policy::of_resource;
 use crate::page::view::offers::Amount;
 
 const BAR: i64 = 110;
@@ -23,7 +24,7 @@ pub(super) fn bar(amount: &Amount) -> Markup {
                 rect class="taken" width=(claimed_width) height="10" rx="3" {}
                 rect class="outside" x=(claimed_width) width=(external_width) height="10" rx="3" {}
             }
-            span { (number(*claimed)) " of " (number(*all)) " " bdi { (plain(resource)) } (outside) }
+            span { (number(*claimed)) " of " (number(*all)) " " bdi { (plain(of_resource(resource, *all))) } (outside) }
         }
     }
 }

@@ -100,7 +100,7 @@ fn number(number: i64) -> String {
     let mut out = String::from(if number < 0 { "-" } else { "" });
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push('\u{2009}');
+            out.push('\u{202f}');
         }
         out.push(digit);
     }

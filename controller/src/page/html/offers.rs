@@ -36,13 +36,13 @@ pub(super) fn table(rows: &[OfferRow], caption: &str) -> Markup {
     let has_curves = rows.iter().any(|row| row.kind == "license");
     html! {
         div class="scroll" tabindex="0" role="region" aria-label=(caption) {
-            table {
+            table class="rows" {
                 caption { (caption) }
                 thead {
                     tr {
                         th scope="col" { @if has_curves { "License" } @else { "Machine" } } th scope="col" { "State" } th scope="col" { "Taken" }
                         @if has_curves { th scope="col" { "Last 4 hours" } }
-                        th scope="col" { "Owner" }
+                        th scope="col" class="less" { "Owner" }
                     }
                 }
                 tbody {
@@ -50,9 +50,9 @@ pub(super) fn table(rows: &[OfferRow], caption: &str) -> Markup {
                         tr {
                             th scope="row" class="key" { (named(Some("offer"), row.kind, &row.key)) }
                             td { (state(&row.state)) @if !row.reason.is_empty() { " " span class="soft" { (shown(&row.reason)) } } }
-                            td { @for amount in &row.amounts { div { (bar(amount)) } } }
+                            td class="whole" { @for amount in &row.amounts { div { (bar(amount)) } } }
                             @if has_curves { td { (curve(&row.history)) } }
-                            td { (shown(&row.owner)) }
+                            td class="less" { (shown(&row.owner)) }
                         }
                     }
                 }

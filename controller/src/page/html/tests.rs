@@ -196,7 +196,7 @@ fn every_page_has_a_language_landmarks_and_names_for_those_who_do_not_see_it() {
 #[test]
 fn spans_and_numbers_are_for_people() {
     assert_eq!([-1, 59, 60, 3_660, 180_000].map(span), ["0 s", "59 s", "1 min", "1 h 1 min", "2 d 2 h"]);
-    assert_eq!([7, 1_000, -1_234_567].map(number), ["7", "1\u{2009}000", "-1\u{2009}234\u{2009}567"]);
+    assert_eq!([7, 1_000, -1_234_567].map(number), ["7", "1\u{202f}000", "-1\u{202f}234\u{202f}567"]);
     assert_eq!(plain("a\u{2066}b\tc"), "a\\u{2066}b\\tc");
     assert_eq!(code("x").into_string(), "<code><bdi>x</bdi></code>");
 }

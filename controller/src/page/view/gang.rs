@@ -137,7 +137,7 @@ mod tests {
         let mut sight = everywhere();
         let gang = GangView::of(&picture(), &sight, "ns", "match").unwrap();
         assert_eq!(gang.decision, "Committed");
-        assert_eq!(gang.members[2].allocation, "1 seats");
+        assert_eq!(gang.members[2].allocation, "1 seat");
         assert!(gang.members.iter().all(|member| member.is_seen));
         sight.allowed.insert(Kind::License, Allowed::default());
         assert!(!GangView::of(&picture(), &sight, "ns", "match").unwrap().members[2].is_seen);

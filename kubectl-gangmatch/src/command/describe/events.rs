@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_those_of_the_job_and_not_of_a_batch_job_of_its_name() {
+    fn m11_events_are_those_of_the_job_and_not_of_a_batch_job_of_its_name() {
         let event = |api: &str, reason: &str, time: &str| {
             serde_json::json!({"involvedObject": {"apiVersion": api, "kind": "Job", "name": "sim"}, "type": "Normal",
                 "reason": reason, "message": "m", "eventTime": time, "lastTimestamp": null})

@@ -343,6 +343,8 @@ pub(crate) const STEPS: &[Step] = &[
     ask("by another label", "GET", at!("licenses?labelSelector=x%3D2"), ""),
     ask("by the presence of a label", "GET", at!("licenses?labelSelector=y"), ""),
     ask("by name", "GET", at!("licenses?fieldSelector=metadata.name%3Dk"), ""),
+    ask("by phase", "GET", at!("jobs?fieldSelector=status.phase%3DPending"), ""),
+    ask("by user", "GET", at!("jobs?fieldSelector=spec.owner%3Dnobody"), ""),
     // what kubectl asks for
     look("a table", at!("licenses"), TABLE, Compared::Table),
     look("a table of one object", at!("jobs/j"), TABLE, Compared::Table),

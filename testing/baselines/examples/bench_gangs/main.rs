@@ -1,7 +1,7 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
 //! `cargo run -q --release -p baselines --example bench_gangs -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
-//! [--incremental 0.01] [--explain] [--accounts] [--profile] [--placing [--window 1000] [--steps 200000] [--submitters 1]]`.
+//! [--incremental 0.01] [--explain] [--cycle-steps 100000] [--accounts] [--profile] [--placing [--window 1000] [--steps 200000] [--submitters 1]]`.
 //! FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.
 
@@ -42,6 +42,8 @@ struct Options {
     rounds: usize,
     /// Explains the roots without a gang, too.
     explain: bool,
+    /// The steps of a cycle, a quarter of them for reasons; as the controller has them, if none are given.
+    cycle_steps: Option<u64>,
     /// Adds a hundred accounts with quotas.
     accounts: bool,
     /// Places jobs together, instead of serving them in turn.
@@ -58,6 +60,7 @@ fn options() -> Fallible<Options> {
         incremental: 0.01,
         rounds: 5,
         explain: false,
+        cycle_steps: None,
         accounts: false,
         placing: None,
         profile: false,
@@ -71,6 +74,7 @@ fn options() -> Fallible<Options> {
             "--incremental" => options.incremental = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--explain" => options.explain = true,
+            "--cycle-steps" => options.cycle_steps = Some(value()?.parse()?),
             "--accounts" => options.accounts = true,
             "--placing" => _ = options.placing.get_or_insert_default(),
             "--window" => options.placing.get_or_insert_default().window = value()?.parse()?,
@@ -101,7 +105,8 @@ fn main() -> Fallible<()> {
     // The paper's algorithms know no ranks.
     let prefer = if options.order == "engine" { options.prefer } else { Prefer::FirstFit };
     let workload = Workload::read(&options.file, prefer)?;
-    let config = Config::product();
+    let mut config = Config::product();
+    config.cycle_steps_max = options.cycle_steps.unwrap_or(config.cycle_steps_max);
     if let (Some(asked), true) = (options.placing, options.profile) {
         placing::profile(&workload, &config, asked)?;
         return Ok(());
