@@ -42,6 +42,15 @@ impl NumberedAmounts {
         }
     }
 
+    /// Sets how much there is of a counter.
+    pub fn set(&mut self, number: usize, amount: Amount) {
+        let place = self.0.partition_point(|(known, _)| *known < number);
+        match self.0.get_mut(place) {
+            Some((known, own)) if *known == number => *own = amount,
+            _ => self.0.insert(place, (number, amount)),
+        }
+    }
+
     /// The amounts, in the order of their counters.
     pub fn iter(&self) -> impl Iterator<Item = (usize, Amount)> + '_ {
         self.0.iter().copied()

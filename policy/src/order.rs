@@ -154,7 +154,8 @@ impl<'t> Order<'t> {
         let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.own_roots, takes);
         if is_served {
             self.quotas.take_numbered(turn.own_roots, takes);
-            self.remove(turn);
+            self.dequeue(turn);
+            self.update(turn.own_roots);
         } else {
             self.end_guarantee(turn.own_roots);
         }
@@ -163,14 +164,21 @@ impl<'t> Order<'t> {
 
     /// No gang was found in this turn: the job has none in this cycle, and the next one of its account has its turn.
     pub fn not_found(&mut self, turn: Turn) {
-        self.remove(turn);
+        self.dequeue(turn);
+        // No usage changes: only nodes below which no job waits any more leave their siblings.
+        let tree = self.quotas.tree();
+        for (node, parent) in tree.path(turn.own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
+            if self.is_ready(node) {
+                break;
+            }
+            self.ready.remove(parent, node);
+        }
     }
 
-    fn remove(&mut self, turn: Turn) {
+    fn dequeue(&mut self, turn: Turn) {
         if self.queues.first(turn.own_roots) == Some(turn.job) {
             self.queues.remove_first(turn.own_roots);
         }
-        self.update(turn.own_roots);
     }
 
     fn end_guarantee(&mut self, own_roots: Node) {

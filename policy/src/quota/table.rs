@@ -126,9 +126,10 @@ impl Table {
         let mut more_aside = 0;
         for node in tree.path(own_roots) {
             let Some(row) = self.rows.get_mut(node.place()) else { continue };
-            let was_open = row.is_open();
+            let was_open = self.has_min && row.is_open();
             row.held += amount;
-            if was_open != row.is_open()
+            if self.has_min
+                && was_open != row.is_open()
                 && let Some(open) = open_guarantees.get_mut(node.place())
             {
                 *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
