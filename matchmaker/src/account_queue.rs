@@ -7,13 +7,21 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use policy::{Amount, Amounts, Bound, CHARGE, GANGS, LEAST_CHARGE, Node, Order, Pass, Quotas, taken_by_gang};
+use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Quotas};
 
 use crate::charges::{GangCharge, Policy, Prices, Seats};
 use crate::finder::Turn;
 use crate::gang::{Gang, as_u32, as_usize};
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::why_not::QuotaExceeded;
+
+/// What one gang costs and counts in this cycle.
+pub(crate) struct NumberedCharge {
+    /// The charge of each member, in micros, in the order of the members; that of the root is 0.
+    members: Vec<Amount>,
+    /// What its account holds more of with it, by the numbers of counters.
+    takes: NumberedAmounts,
+}
 
 /// The roots that wait, in the order of their accounts.
 pub(crate) struct AccountQueue<'s> {
@@ -83,11 +91,12 @@ impl<'s> AccountQueue<'s> {
     fn begin(&mut self, numbers: impl IntoIterator<Item = usize>) {
         let waiting = numbers.into_iter().filter_map(|number| {
             let (root, own_roots) = (self.snapshot.roots.get(number)?, self.placed.get(number)?.0?);
-            Some((own_roots, Reverse(root.priority), root.since, root.ad, number))
+            Some((Reverse(root.priority), root.since, root.ad, number, own_roots))
         });
-        let mut waiting: Vec<(Node, Reverse<i32>, i64, AdId, usize)> = waiting.collect();
+        // Only the order within an account matters. Roots mostly come by age.
+        let mut waiting: Vec<(Reverse<i32>, i64, AdId, usize, Node)> = waiting.collect();
         waiting.sort_unstable();
-        self.order.restart(waiting.into_iter().map(|(own_roots, .., number)| (own_roots, number)));
+        self.order.restart(waiting.into_iter().map(|(.., number, own_roots)| (own_roots, number)));
     }
 
     /// The account of a root.
@@ -134,17 +143,35 @@ impl<'s> AccountQueue<'s> {
         placed.map(|(_, submitter)| as_usize(*submitter)).collect()
     }
 
-    /// What a gang of the root that was served last costs and counts.
+    /// What a gang of a root costs and counts. The seats are looked at, and not taken.
     pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> GangCharge {
-        // The seats are looked at, and not taken.
-        let mut seats = if gang.members.iter().any(|member| member.ask.share.is_some()) {
-            self.seats.clone()
-        } else {
-            Seats::default()
-        };
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
-        self.policy.charge_of((self.snapshot, gang), self.account(root), &mut seats, prices)
+        self.policy.charge_of((self.snapshot, gang), self.account(root), &mut self.seats_for(gang), prices)
+    }
+
+    /// The same by the numbers of counters: for every gang that is found.
+    pub(crate) fn numbered_charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> NumberedCharge {
+        let mut prices = self.prices.borrow_mut();
+        let prices = prices.get_or_insert_with(|| Prices::of(config, now));
+        self.count((root, gang), &mut self.seats_for(gang), prices)
+    }
+
+    fn count(&self, (root, gang): (&Root, &Gang), seats: &mut Seats, prices: &mut Prices) -> NumberedCharge {
+        let quotas = self.order.quotas();
+        let mut takes = NumberedAmounts::with_capacity(gang.members.len() + 2);
+        let account = self.account(root);
+        let (members, sum) = self.policy.count((self.snapshot, gang), account, seats, prices, |counter, amount| {
+            quotas.number(counter).into_iter().for_each(|number| takes.add(number, amount));
+        });
+        takes.set(quotas.charge(), sum);
+        takes.set(quotas.gangs(), 1);
+        NumberedCharge { members, takes }
+    }
+
+    /// The seats that a gang may share.
+    fn seats_for(&self, gang: &Gang) -> Seats {
+        if gang.members.iter().any(|member| member.ask.share.is_some()) { self.seats.clone() } else { Seats::default() }
     }
 
     /// Evaluates nothing more of the offers of these namespaces for jobs of others.
@@ -163,12 +190,12 @@ impl<'s> AccountQueue<'s> {
         &mut self,
         root: &Root,
         gang: &Gang,
-        charge: Option<GangCharge>,
+        charge: Option<NumberedCharge>,
         (config, now): (&Config, i64),
     ) -> Option<Vec<Amount>> {
         let turn = self.turn.take()?;
-        let charge = charge.unwrap_or_else(|| self.charge_of(root, gang, config, now));
-        let is_served = self.order.found(turn, &charge.takes);
+        let charge = charge.unwrap_or_else(|| self.numbered_charge_of(root, gang, config, now));
+        let is_served = self.order.found_numbered(turn, &charge.takes);
         if is_served && gang.members.iter().any(|member| member.ask.share.is_some()) {
             let account = Arc::clone(self.account(root));
             let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
@@ -179,26 +206,29 @@ impl<'s> AccountQueue<'s> {
 
     /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
-        let takes = taken_by_gang(1_000_000, Amounts::new());
-        self.turn.take().is_some_and(|turn| self.order.found(turn, &takes))
+        let (quotas, mut takes) = (self.order.quotas(), NumberedAmounts::with_capacity(2));
+        takes.set(quotas.charge(), 1_000_000);
+        takes.set(quotas.gangs(), 1);
+        self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes))
     }
 
     /// Which quota does not let the root that was served last have any gang at all.
     pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
-        self.exceeded([(GANGS, 1), (CHARGE, LEAST_CHARGE)])
+        let quotas = self.order.quotas();
+        self.exceeded([(quotas.gangs(), 1), (quotas.charge(), LEAST_CHARGE)])
     }
 
     /// Which quota does not let it have a gang that takes so much.
-    pub(crate) fn exceeded_by(&self, charge: &GangCharge) -> Option<QuotaExceeded> {
-        self.exceeded(charge.takes.iter().map(|(counter, amount)| (&**counter, *amount)))
+    pub(crate) fn exceeded_by(&self, charge: &NumberedCharge) -> Option<QuotaExceeded> {
+        self.exceeded(charge.takes.iter())
     }
 
-    fn exceeded<'c>(&self, takes: impl IntoIterator<Item = (&'c str, Amount)>) -> Option<QuotaExceeded> {
-        let own_roots = self.turn?.own_roots;
-        takes.into_iter().find_map(|(counter, amount)| {
-            let bound = self.order.quotas().bound(own_roots, counter, amount)?;
+    fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)>) -> Option<QuotaExceeded> {
+        let (own_roots, quotas) = (self.turn?.own_roots, self.order.quotas());
+        takes.into_iter().find_map(|(number, amount)| {
+            let bound = quotas.bound_of(own_roots, number, amount)?;
             let of_root = |account: &str| self.policy.tree.own_roots(account) == Some(own_roots);
-            let counter = counter.to_owned();
+            let counter = quotas.counter(number)?.to_string();
             Some(match bound {
                 Bound::Max { account, held, max } => {
                     let held = of_root(account).then_some(held);
@@ -237,15 +267,27 @@ type RootPlace = (Option<Node>, u32);
 fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace>) {
     let mut numbers: HashMap<&str, u32, RandomState> = HashMap::default();
     let mut names: Vec<&Arc<str>> = Vec::new();
-    let mut own_roots: HashMap<&str, Option<Node>, RandomState> = HashMap::default();
+    // Names that are one and the same in memory are compared once.
+    let mut nodes: HashMap<*const u8, Option<Node>, RandomState> = HashMap::default();
+    let mut last: Option<(&Arc<str>, u32)> = None;
+    let mut accounts = policy.account_of.iter().peekable();
     let mut placed = Vec::with_capacity(snapshot.roots.len());
     for root in &snapshot.roots {
-        let submitter = *numbers.entry(&root.submitter).or_insert_with(|| {
-            names.push(&root.submitter);
-            as_u32(names.len() - 1)
+        let known = last.filter(|(name, _)| Arc::ptr_eq(name, &root.submitter)).map(|(_, number)| number);
+        let submitter = known.unwrap_or_else(|| {
+            *numbers.entry(&root.submitter).or_insert_with(|| {
+                names.push(&root.submitter);
+                as_u32(names.len() - 1)
+            })
         });
-        let account = policy.account_of.get(&root.ad).unwrap_or(&root.submitter);
-        let node = *own_roots.entry(account).or_insert_with(|| policy.tree.own_roots(account));
+        last = Some((&root.submitter, submitter));
+        // Both are mostly in the order of ads.
+        let stated = match accounts.next_if(|(ad, _)| **ad == root.ad) {
+            Some((_, account)) => Some(account),
+            None => policy.account_of.get(&root.ad),
+        };
+        let account = stated.unwrap_or(&root.submitter);
+        let node = *nodes.entry(account.as_ptr()).or_insert_with(|| policy.tree.own_roots(account));
         placed.push((node, submitter));
     }
     let mut by_name: Vec<usize> = (0..names.len()).collect();

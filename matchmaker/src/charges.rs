@@ -36,6 +36,8 @@ pub struct Policy {
 pub struct Prices {
     context: Context,
     known: HashMap<(AdId, Res), Option<Amount>>,
+    /// The last allocation that cost what the weights of the pool say. Most gangs are allocated the same.
+    weighted: Option<(Res, Amount)>,
     /// The offers that were evaluated since this was taken last, and the fuel that it took.
     used: Vec<(AdId, u64)>,
     /// Namespaces whose offers have cost others too much: for jobs of other namespaces, nothing more of them is evaluated.
@@ -49,6 +51,7 @@ impl Prices {
         Prices {
             context: own_context(FUEL, config, now),
             known: HashMap::new(),
+            weighted: None,
             used: Vec::new(),
             barred: BTreeSet::new(),
         }
@@ -66,9 +69,19 @@ impl Prices {
         std::mem::take(&mut self.used)
     }
 
+    /// What an allocation costs by the weights of the pool.
+    fn by_weights(&mut self, weights: &BTreeMap<String, Amount>, allocation: &Res) -> Amount {
+        if let Some((_, micros)) = self.weighted.as_ref().filter(|(last, _)| last.is(allocation)) {
+            return *micros;
+        }
+        let micros = charge_by_weights(weights, allocation.iter());
+        self.weighted = Some((allocation.clone(), micros));
+        micros
+    }
+
     /// What a claim costs by the expression of its offer, in micros; none if that is no amount.
     fn stated(&mut self, (id, ad): (AdId, &PoolAd), weight: &Expr, ask: &Ask, namespace: &str) -> Option<Amount> {
-        let Prices { context, known, used, barred } = self;
+        let Prices { context, known, used, barred, .. } = self;
         let (allocation, owner) = (&ask.allocation, &ad.key.namespace);
         let key = (id, allocation.clone());
         if owner != namespace && barred.contains(owner) {
@@ -124,13 +137,13 @@ impl Seats {
 impl CountedOffer {
     /// How much of each counter an allocation counts. A claim has its own entry of a seat that is shared, but counters of a resource count
     /// the seat.
-    pub fn counts(&self, allocation: &Res) -> impl Iterator<Item = (Counter, Amount)> {
+    pub fn counts(&self, allocation: &Res) -> impl Iterator<Item = (&Counter, Amount)> {
         self.counters.iter().filter_map(|(counter, resource)| {
             let amount = match resource {
                 Some(resource) => *allocation.get(resource)?,
                 None => 1,
             };
-            Some((Arc::clone(counter), Amount::from(amount)))
+            Some((counter, Amount::from(amount)))
         })
     }
 
@@ -150,44 +163,73 @@ impl Policy {
         seats: &mut Seats,
         prices: &mut Prices,
     ) -> GangCharge {
-        let (mut charge, mut takes) = (GangCharge::default(), Amounts::new());
+        let mut takes = Amounts::new();
+        let (members, sum) = self.count((snapshot, gang), account, seats, prices, |counter, amount| {
+            *takes.entry(Arc::clone(counter)).or_default() += amount;
+        });
+        GangCharge { members, takes: taken_by_gang(sum, takes) }
+    }
+
+    /// What each member of a gang of this account costs, and what all cost together beside the shared seats that the account holds. Reports how
+    /// much each offer counts.
+    pub(crate) fn count(
+        &self,
+        (snapshot, gang): (&Snapshot, &Gang),
+        account: &Arc<str>,
+        seats: &mut Seats,
+        prices: &mut Prices,
+        mut counts: impl FnMut(&Counter, Amount),
+    ) -> (Vec<Amount>, Amount) {
         let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
-        let mut sum = 0;
+        let (mut members, mut sum) = (Vec::with_capacity(gang.members.len()), 0);
         for member in &gang.members {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
             let Some(ad) = ad else {
-                charge.members.push(0);
+                members.push(0);
                 continue;
             };
-            let counted = self.offers.get(&member.ad);
-            let micros = self.charge((member.ad, ad), &member.ask, root, prices);
-            charge.members.push(micros);
-            let counts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
-            let amounts = counts.chain([(policy::CHARGE.into(), micros)]).collect();
-            for (counter, amount) in seats.take(account, &ad.key, member.ask.share.as_deref(), amounts) {
+            let counted = self.offers.get(&member.ad).map(|counted| &**counted);
+            let micros = self.charge((member.ad, ad), counted, &member.ask, root, prices);
+            members.push(micros);
+            let amounts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
+            let Some(share) = &member.ask.share else {
+                amounts.for_each(|(counter, amount)| counts(counter, amount));
+                sum += micros;
+                continue;
+            };
+            let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
+            let amounts = amounts.chain([(policy::CHARGE.into(), micros)]).collect();
+            for (counter, amount) in seats.take(account, &ad.key, Some(share), amounts) {
                 if *counter == *policy::CHARGE {
                     sum += amount;
                 } else {
-                    *takes.entry(counter).or_default() += amount;
+                    counts(&counter, amount);
                 }
             }
         }
-        charge.takes = taken_by_gang(sum.max(LEAST_CHARGE), takes);
-        charge
+        (members, sum.max(LEAST_CHARGE))
     }
 
     /// What a claim on all of an offer costs, in micros.
     pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, prices: &mut Prices) -> Amount {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
-        self.charge((id, ad), &ask, &ad.key.namespace, prices)
+        let counted = self.offers.get(&id).map(|counted| &**counted);
+        self.charge((id, ad), counted, &ask, &ad.key.namespace, prices)
     }
 
     /// What a claim on an offer costs a job of a namespace, in micros.
-    fn charge(&self, (id, ad): (AdId, &PoolAd), ask: &Ask, namespace: &str, prices: &mut Prices) -> Amount {
-        let weight = self.offers.get(&id).and_then(|counted| counted.charge_weight.as_ref());
+    fn charge(
+        &self,
+        (id, ad): (AdId, &PoolAd),
+        counted: Option<&CountedOffer>,
+        ask: &Ask,
+        namespace: &str,
+        prices: &mut Prices,
+    ) -> Amount {
+        let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
         let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace));
-        stated.unwrap_or_else(|| charge_by_weights(&self.weights, ask.allocation.iter()))
+        stated.unwrap_or_else(|| prices.by_weights(&self.weights, &ask.allocation))
     }
 }
 

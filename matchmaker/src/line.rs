@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use policy::Amount;
 
-use crate::account_queue::AccountQueue;
-use crate::charges::GangCharge;
+use crate::account_queue::{AccountQueue, NumberedCharge};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
@@ -102,7 +101,7 @@ impl<'s> Line<'s> {
         &mut self,
         turn: &Turn<'_>,
         gang: &Gang,
-        charge: Option<GangCharge>,
+        charge: Option<NumberedCharge>,
         (config, now): (&Config, i64),
     ) -> Option<Vec<Amount>> {
         match self {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::account_queue::AccountQueue;
+use crate::account_queue::{AccountQueue, NumberedCharge};
 use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP};
-use crate::charges::GangCharge;
 use crate::finder::{Finder, Found, Round, Turn};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root};
@@ -19,7 +18,7 @@ pub(crate) struct Within {
     /// Which quota stands against the best of all gangs, if one does.
     pub(crate) exceeded: Option<QuotaExceeded>,
     /// What the gang costs and counts, if that was worked out.
-    pub(crate) charge: Option<GangCharge>,
+    pub(crate) charge: Option<NumberedCharge>,
 }
 
 /// Finds the best gang within the quotas, with any finder.
@@ -62,9 +61,9 @@ fn stands_against(
     found: &Found,
     (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
     round: &mut Round<'_>,
-) -> (Option<QuotaExceeded>, Option<GangCharge>) {
+) -> (Option<QuotaExceeded>, Option<NumberedCharge>) {
     let Some(gang) = &found.gang else { return (None, None) };
-    let charge = queue.charge_of(turn.root, gang, round.config, round.now);
+    let charge = queue.numbered_charge_of(turn.root, gang, round.config, round.now);
     let snapshot = round.snapshot;
     let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
     let mut own = 0_u64;
@@ -91,7 +90,7 @@ fn all_within(
     let config = Config { steps_max, ..round.config.clone() };
     let now = round.now;
     let keeps = |gang: &Gang| {
-        let charge = queue.charge_of(turn.root, gang, &config, now);
+        let charge = queue.numbered_charge_of(turn.root, gang, &config, now);
         (queue.exceeded_by(&charge).is_none(), queue.take_used())
     };
     let filter = Filter { keeps: &keeps, owners: round.owners.clone() };

@@ -22,6 +22,41 @@ pub const GANGS: &str = "gangs";
 /// What a gang costs at least, in micros.
 pub const LEAST_CHARGE: Amount = 1000;
 
+/// The same by the numbers that [`Quotas`](crate::Quotas) gives to the counters it knows, in their order: for cycles, which ask for each gang.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumberedAmounts(Vec<(usize, Amount)>);
+
+impl NumberedAmounts {
+    /// No amounts, with room for so many.
+    #[must_use]
+    pub fn with_capacity(counters: usize) -> NumberedAmounts {
+        NumberedAmounts(Vec::with_capacity(counters))
+    }
+
+    /// Adds so much of a counter.
+    pub fn add(&mut self, number: usize, amount: Amount) {
+        let place = self.0.partition_point(|(known, _)| *known < number);
+        match self.0.get_mut(place) {
+            Some((known, sum)) if *known == number => *sum += amount,
+            _ => self.0.insert(place, (number, amount)),
+        }
+    }
+
+    /// Sets how much there is of a counter.
+    pub fn set(&mut self, number: usize, amount: Amount) {
+        let place = self.0.partition_point(|(known, _)| *known < number);
+        match self.0.get_mut(place) {
+            Some((known, own)) if *known == number => *own = amount,
+            _ => self.0.insert(place, (number, amount)),
+        }
+    }
+
+    /// The amounts, in the order of their counters.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Amount)> + '_ {
+        self.0.iter().copied()
+    }
+}
+
 /// What a gang takes of every counter: amounts as given, one gang, and its charge, 1000 micros at least.
 #[must_use]
 pub fn taken_by_gang(charge: Amount, mut others: Amounts) -> Amounts {
@@ -37,5 +72,10 @@ static GANGS_COUNTER: LazyLock<Counter> = LazyLock::new(|| GANGS.into());
 /// The key by which accounts are ordered: what was used and is held, in micros, divided by the weight, as one integer. Weights are at most
 /// 10^6, so two different quotients differ by at least 10^-12, which is more than 2^-41 twice: the key is exact.
 pub(crate) fn normalized(micros: Amount, weight: Amount) -> i128 {
-    micros.saturating_mul(1 << 41).div_euclid(weight.max(1))
+    let (scaled, weight) = (micros.saturating_mul(1 << 41), weight.max(1));
+    match (u128::try_from(scaled), u64::try_from(weight)) {
+        // The usual case: division without a sign costs a third.
+        (Ok(scaled), Ok(weight)) => i128::try_from(scaled / u128::from(weight)).unwrap_or(i128::MAX),
+        _ => scaled.div_euclid(weight),
+    }
 }

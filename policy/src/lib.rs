@@ -99,7 +99,7 @@ mod tree;
 mod usage;
 
 pub use account::{Account, Quota};
-pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, taken_by_gang};
+pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, NumberedAmounts, taken_by_gang};
 pub use charge::{Claim, MemberCharge, charge};
 pub use eviction_budget::EvictionBudget;
 pub use evictions::Evictions;

@@ -1,12 +1,16 @@
 //! The order in which the jobs of a negotiation cycle are served.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
+mod heaps;
+mod queues;
 
-use crate::amounts::{Amount, Amounts};
+use std::cmp::Reverse;
+
+use crate::amounts::{Amounts, NumberedAmounts, normalized};
 use crate::quota::Quotas;
 use crate::tree::Node;
+
+use self::heaps::{Heaps, Place};
+use self::queues::Queues;
 
 /// A job that waits for a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,47 +70,13 @@ pub struct Turn {
 pub struct Order<'t> {
     quotas: Quotas<'t>,
     /// By own roots: the jobs that were not served yet.
-    queues: Vec<VecDeque<usize>>,
+    queues: Queues,
     /// By own roots: they have ended the pass of guarantees.
     through: Vec<bool>,
     pass: Pass,
-    /// By node: its children below which a job waits for this pass, the first at the top. Within a cycle a child only moves backwards, and
-    /// only the first one does: its place is replaced where it is.
-    ready: Vec<BinaryHeap<Reverse<Place>>>,
+    /// By node: its children below which a job waits for this pass, the first at the top.
+    ready: Heaps,
 }
-
-/// A node among its siblings: the smaller the sooner. Nodes are in the order of their names.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    /// The charge that was used and is held, in micros.
-    micros: Amount,
-    weight: Amount,
-    node: Node,
-}
-
-impl Ord for Place {
-    fn cmp(&self, other: &Place) -> Ordering {
-        #[cfg(test)]
-        tests::count_comparison();
-        // Amounts are below 2^84, and weights below 2^20: the products are exact.
-        let (own, others) = (self.micros.saturating_mul(other.weight), other.micros.saturating_mul(self.weight));
-        own.cmp(&others).then(self.node.cmp(&other.node))
-    }
-}
-
-impl PartialOrd for Place {
-    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Place {
-    fn eq(&self, other: &Place) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Place {}
 
 impl<'t> Order<'t> {
     /// The order of jobs, given what is held before the cycle.
@@ -125,10 +95,10 @@ impl<'t> Order<'t> {
     pub fn of(quotas: Quotas<'t>, jobs: impl IntoIterator<Item = (Node, usize)>) -> Order<'t> {
         let count = quotas.tree().len();
         let mut order = Order {
-            queues: vec![VecDeque::new(); count],
+            queues: Queues::default(),
             through: vec![false; count],
             pass: Pass::Guarantee,
-            ready: vec![BinaryHeap::new(); count],
+            ready: Heaps::of(quotas.tree()),
             quotas,
         };
         order.restart(jobs);
@@ -137,11 +107,8 @@ impl<'t> Order<'t> {
 
     /// Begins again with other jobs, and with what gangs have taken so far.
     pub fn restart(&mut self, jobs: impl IntoIterator<Item = (Node, usize)>) {
-        self.queues.iter_mut().for_each(VecDeque::clear);
-        for (own_roots, job) in jobs {
-            self.queues.get_mut(own_roots.place()).into_iter().for_each(|queue| queue.push_back(job));
-        }
-        self.begin(Pass::Guarantee);
+        self.queues = Queues::of(self.quotas.tree().len(), jobs);
+        self.begin(if self.quotas.has_guarantees() { Pass::Guarantee } else { Pass::Fair });
     }
 
     /// The quotas, with what the gangs found so far take.
@@ -171,7 +138,7 @@ impl<'t> Order<'t> {
                 self.end_guarantee(own_roots);
                 continue;
             }
-            let job = self.queues.get(own_roots.place()).and_then(VecDeque::front).copied()?;
+            let job = self.queues.first(own_roots)?;
             return Some(Turn { job, own_roots, pass: self.pass });
         }
     }
@@ -179,10 +146,16 @@ impl<'t> Order<'t> {
     /// A gang was found in this turn, with capacity and within the quotas. Says whether it is served: in the pass of guarantees only one that is
     /// guaranteed is, and another one ends the pass for its account, but keeps its place for the next pass.
     pub fn found(&mut self, turn: Turn, takes: &Amounts) -> bool {
+        self.found_numbered(turn, &self.quotas.numbered(takes))
+    }
+
+    /// The same of amounts by the numbers of their counters.
+    pub fn found_numbered(&mut self, turn: Turn, takes: &NumberedAmounts) -> bool {
         let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.own_roots, takes);
         if is_served {
-            self.quotas.take(turn.own_roots, takes);
-            self.remove(turn);
+            self.quotas.take_numbered(turn.own_roots, takes);
+            self.dequeue(turn);
+            self.update(turn.own_roots);
         } else {
             self.end_guarantee(turn.own_roots);
         }
@@ -191,15 +164,21 @@ impl<'t> Order<'t> {
 
     /// No gang was found in this turn: the job has none in this cycle, and the next one of its account has its turn.
     pub fn not_found(&mut self, turn: Turn) {
-        self.remove(turn);
+        self.dequeue(turn);
+        // No usage changes: only nodes below which no job waits any more leave their siblings.
+        let tree = self.quotas.tree();
+        for (node, parent) in tree.path(turn.own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
+            if self.is_ready(node) {
+                break;
+            }
+            self.ready.remove(parent, node);
+        }
     }
 
-    fn remove(&mut self, turn: Turn) {
-        let queue = self.queues.get_mut(turn.own_roots.place());
-        if let Some(queue) = queue.filter(|queue| queue.front() == Some(&turn.job)) {
-            queue.pop_front();
+    fn dequeue(&mut self, turn: Turn) {
+        if self.queues.first(turn.own_roots) == Some(turn.job) {
+            self.queues.remove_first(turn.own_roots);
         }
-        self.update(turn.own_roots);
     }
 
     fn end_guarantee(&mut self, own_roots: Node) {
@@ -209,63 +188,59 @@ impl<'t> Order<'t> {
 
     /// The own roots that are first from the pool down.
     fn first(&self) -> Option<Node> {
-        let first_of = |node: &Node| self.ready.get(node.place()).and_then(BinaryHeap::peek).map(|place| place.0.node);
+        let first_of = |node: &Node| self.ready.first(*node);
         std::iter::successors(first_of(&Node::POOL), first_of).last()
     }
 
     /// Puts all nodes below which a job waits for a pass in order.
     fn begin(&mut self, pass: Pass) {
         self.pass = pass;
-        for place in 0..self.queues.len() {
-            let waits = self.queues.get(place).is_some_and(|queue| !queue.is_empty());
-            let is_through = waits && pass == Pass::Guarantee && !self.quotas.has_open_guarantee(Node::at(place));
-            self.through.get_mut(place).into_iter().for_each(|through| *through = is_through);
-        }
-        let tree = self.quotas.tree();
-        let mut ready: Vec<Vec<Reverse<Place>>> = vec![Vec::new(); self.queues.len()];
-        for node in tree.top_down().rev() {
-            let is_ready = self.waits(node) || ready.get(node.place()).is_some_and(|below| !below.is_empty());
-            if let Some(siblings) =
-                tree.parent(node).filter(|_| is_ready).and_then(|parent| ready.get_mut(parent.place()))
-            {
-                siblings.push(Reverse(self.place(node)));
+        if pass == Pass::Guarantee {
+            for (place, through) in self.through.iter_mut().enumerate() {
+                let node = Node::at(place);
+                *through = self.queues.first(node).is_some() && !self.quotas.has_open_guarantee(node);
             }
         }
-        self.ready = ready.into_iter().map(BinaryHeap::from).collect();
+        let tree = self.quotas.tree();
+        self.ready.clear();
+        for node in tree.top_down().rev() {
+            let Some(parent) = tree.parent(node) else { continue };
+            if self.is_ready(node) {
+                self.ready.push(parent, self.place(node));
+            }
+        }
+        self.ready.put_in_order();
     }
 
     /// Puts the own roots of a turn and all nodes above them where they now belong.
     fn update(&mut self, own_roots: Node) {
         let tree = self.quotas.tree();
         for (node, parent) in tree.path(own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
-            let below = self.ready.get(node.place());
-            let is_ready = self.waits(node) || below.is_some_and(|below| !below.is_empty());
-            let place = self.place(node);
-            let Some(siblings) = self.ready.get_mut(parent.place()) else { continue };
-            if siblings.peek().is_some_and(|first| first.0.node == node) {
-                match siblings.peek_mut() {
-                    Some(mut first) if is_ready => first.0 = place,
-                    Some(first) => drop(PeekMut::pop(first)),
-                    None => {}
-                }
+            if self.is_ready(node) {
+                let place = self.place(node);
+                self.ready.replace(parent, place);
             } else {
-                // It is not its turn.
-                siblings.retain(|other| other.0.node != node);
-                siblings.extend(is_ready.then_some(Reverse(place)));
+                self.ready.remove(parent, node);
             }
         }
+    }
+
+    /// Whether a job waits at or below a node for this pass; what is below it is in order.
+    fn is_ready(&self, node: Node) -> bool {
+        self.ready.first(node).is_some() || self.waits(node)
     }
 
     /// Whether a job waits at own roots for this pass.
     fn waits(&self, node: Node) -> bool {
         let is_through = self.pass == Pass::Guarantee && self.through.get(node.place()).is_some_and(|through| *through);
-        !is_through && self.queues.get(node.place()).is_some_and(|queue| !queue.is_empty())
+        !is_through && self.queues.first(node).is_some()
     }
 
     /// The place of a node among its siblings: by the charge that was used and is held in all of its subtree, over its weight.
     fn place(&self, node: Node) -> Place {
         let tree = self.quotas.tree();
-        Place { micros: tree.usage(node) + self.quotas.held_charge(node), weight: tree.weight(node), node }
+        let micros = tree.usage(node) + self.quotas.held_charge(node);
+        Place { usage: normalized(micros, tree.weight(node)), node }
     }
 }
 

@@ -4,7 +4,7 @@ mod table;
 
 use std::collections::BTreeSet;
 
-use crate::amounts::{Amount, Amounts, CHARGE, Counter, GANGS};
+use crate::amounts::{Amount, Amounts, CHARGE, Counter, GANGS, NumberedAmounts};
 use crate::tree::{Node, Tree};
 
 use self::table::{Row, Table};
@@ -16,8 +16,11 @@ pub struct Quotas<'t> {
     tree: &'t Tree,
     /// By counter, in their order.
     tables: Vec<(Counter, Table)>,
-    /// The place of the table of charge.
+    /// The numbers of charge and of gangs.
     charge: usize,
+    gangs: usize,
+    /// By node: of how many counters it does not hold what is guaranteed to it.
+    open_guarantees: Vec<u32>,
 }
 
 /// What does not let an account have more of a counter.
@@ -48,8 +51,15 @@ impl<'t> Quotas<'t> {
             (counter, table)
         };
         let tables: Vec<(Counter, Table)> = counters.into_iter().map(table).collect();
-        let charge = tables.iter().position(|(counter, _)| **counter == *CHARGE).unwrap_or(0);
-        Quotas { tree, tables, charge }
+        let mut open_guarantees = vec![0; tree.len()];
+        for (_, table) in tables.iter().filter(|(_, table)| table.has_min) {
+            for (row, open) in table.rows.iter().zip(&mut open_guarantees) {
+                *open += u32::from(row.is_open());
+            }
+        }
+        let number = |name: &str| tables.iter().position(|(counter, _)| **counter == *name).unwrap_or(0);
+        let (charge, gangs) = (number(CHARGE), number(GANGS));
+        Quotas { tree, tables, charge, gangs, open_guarantees }
     }
 
     /// The tree that they are of.
@@ -59,22 +69,54 @@ impl<'t> Quotas<'t> {
     }
 
     fn row(&self, node: Node, counter: &str) -> Option<&Row> {
-        self.table(counter)?.rows.get(node.place())
+        self.row_of(node, self.number(counter)?)
     }
 
-    fn table(&self, counter: &str) -> Option<&Table> {
-        let place = self.place(counter)?;
-        self.tables.get(place).map(|(_, table)| table)
+    fn row_of(&self, node: Node, number: usize) -> Option<&Row> {
+        self.table(number)?.rows.get(node.place())
     }
 
-    fn place(&self, counter: &str) -> Option<usize> {
+    fn table(&self, number: usize) -> Option<&Table> {
+        self.tables.get(number).map(|(_, table)| table)
+    }
+
+    /// The number of a counter; absent if nothing is known of it, so that nothing bounds it.
+    #[must_use]
+    pub fn number(&self, counter: &str) -> Option<usize> {
         self.tables.binary_search_by(|(known, _)| (**known).cmp(counter)).ok()
+    }
+
+    /// The counter with a number.
+    #[must_use]
+    pub fn counter(&self, number: usize) -> Option<&Counter> {
+        self.tables.get(number).map(|(counter, _)| counter)
+    }
+
+    /// The number of the counter of charge.
+    #[must_use]
+    pub fn charge(&self) -> usize {
+        self.charge
+    }
+
+    /// The number of the counter of gangs.
+    #[must_use]
+    pub fn gangs(&self) -> usize {
+        self.gangs
+    }
+
+    /// Amounts by the numbers of their counters, without those of which nothing is known.
+    #[must_use]
+    pub fn numbered(&self, amounts: &Amounts) -> NumberedAmounts {
+        let mut numbered = NumberedAmounts::with_capacity(amounts.len());
+        for (counter, amount) in amounts {
+            self.number(counter).into_iter().for_each(|number| numbered.add(number, *amount));
+        }
+        numbered
     }
 
     /// The charge that the subtree of a node holds.
     pub(crate) fn held_charge(&self, node: Node) -> Amount {
-        let rows = self.tables.get(self.charge).map(|(_, table)| &table.rows);
-        rows.and_then(|rows| rows.get(node.place())).map_or(0, |row| row.held)
+        self.row_of(node, self.charge).map_or(0, |row| row.held)
     }
 
     /// How much the subtree of a node holds.
@@ -98,7 +140,11 @@ impl<'t> Quotas<'t> {
     /// How much more a gang at these own roots may take of a counter; absent: no limit.
     #[must_use]
     pub fn available(&self, own_roots: Node, counter: &str) -> Option<Amount> {
-        let table = self.table(counter).filter(|table| table.is_bounded)?;
+        self.available_of(own_roots, self.number(counter)?)
+    }
+
+    fn available_of(&self, own_roots: Node, number: usize) -> Option<Amount> {
+        let table = self.table(number).filter(|table| table.is_bounded)?;
         let below_caps = self.tree.path(own_roots).filter_map(|node| {
             let row = table.rows.get(node.place())?;
             row.max.map(|max| max - row.held)
@@ -118,17 +164,23 @@ impl<'t> Quotas<'t> {
     }
 
     fn total(&self, counter: &str) -> Option<Amount> {
-        self.table(counter)?.total
+        self.table(self.number(counter)?)?.total
     }
 
     /// What does not let a gang at these own roots take so much of a counter; none if nothing does.
     #[must_use]
     pub fn bound(&self, own_roots: Node, counter: &str, amount: Amount) -> Option<Bound<'t>> {
-        if amount <= 0 || self.available(own_roots, counter).is_none_or(|most| amount <= most) {
+        self.bound_of(own_roots, self.number(counter)?, amount)
+    }
+
+    /// The same of the counter with a number.
+    #[must_use]
+    pub fn bound_of(&self, own_roots: Node, number: usize, amount: Amount) -> Option<Bound<'t>> {
+        if amount <= 0 || self.available_of(own_roots, number).is_none_or(|most| amount <= most) {
             return None;
         }
         let exceeded = self.tree.path(own_roots).find_map(|node| {
-            let (row, account) = (self.row(node, counter)?, self.tree.stated(node)?);
+            let (row, account) = (self.row_of(node, number)?, self.tree.stated(node)?);
             let max = row.max.filter(|max| row.held + amount > *max)?;
             Some(Bound::Max { account: &account.name, held: row.held, max })
         });
@@ -138,7 +190,7 @@ impl<'t> Quotas<'t> {
     /// How much of a counter the pool has left, what is set aside included; absent: no limit.
     #[must_use]
     pub fn free(&self, counter: &str) -> Option<Amount> {
-        let table = self.table(counter)?;
+        let table = self.table(self.number(counter)?)?;
         table.total.map(|total| total - self.held(Node::POOL, counter))
     }
 
@@ -157,12 +209,27 @@ impl<'t> Quotas<'t> {
     /// The counters that guarantee a gang at one node: it takes of them, they have a `min` there, and with the gang no more is held
     /// than is granted. If one of them is exceeded, none does.
     pub(crate) fn guaranteeing<'a>(&self, node: Node, takes: &'a Amounts) -> Vec<&'a Counter> {
-        let with_min = |(counter, amount): (&'a Counter, Amount)| {
-            self.row(node, counter).filter(|row| row.min > 0).map(|row| (counter, row, amount))
-        };
-        let of_node: Vec<(&Counter, &Row, Amount)> = taken(takes).filter_map(with_min).collect();
-        let is_within = of_node.iter().all(|(_, row, amount)| row.held + amount <= row.grant);
-        of_node.into_iter().filter(|_| is_within).map(|(counter, ..)| counter).collect()
+        if !self.guarantees_at(node, &self.numbered(takes)) {
+            return Vec::new();
+        }
+        let has_min = |counter: &Counter| self.row(node, counter).is_some_and(|row| row.min > 0);
+        taken(takes).map(|(counter, _)| counter).filter(|counter| has_min(counter)).collect()
+    }
+
+    /// Whether some counter guarantees a gang at one node.
+    fn guarantees_at(&self, node: Node, takes: &NumberedAmounts) -> bool {
+        let mut guarantees = false;
+        for (number, amount) in takes.iter().filter(|(_, amount)| *amount > 0) {
+            let table = self.table(number).filter(|table| table.has_min);
+            let Some(row) = table.and_then(|table| table.rows.get(node.place())).filter(|row| row.min > 0) else {
+                continue;
+            };
+            if row.held + amount > row.grant {
+                return false;
+            }
+            guarantees = true;
+        }
+        guarantees
     }
 
     /// Whether a gang that holds so much is within what is guaranteed to a node: of something it takes, the node has a `min` and holds no more
@@ -174,38 +241,41 @@ impl<'t> Quotas<'t> {
 
     /// Whether a gang at these own roots is guaranteed at some account at or above them.
     #[must_use]
-    pub fn guarantees(&self, own_roots: Node, takes: &Amounts) -> bool {
-        self.tree.path(own_roots).any(|node| !self.guaranteeing(node, takes).is_empty())
+    pub fn guarantees(&self, own_roots: Node, takes: &NumberedAmounts) -> bool {
+        self.tree.path(own_roots).any(|node| self.guarantees_at(node, takes))
+    }
+
+    /// Whether something is guaranteed to any account at all.
+    pub(crate) fn has_guarantees(&self) -> bool {
+        self.tables.iter().any(|(_, table)| table.has_min)
     }
 
     /// Whether something guaranteed is not held yet, at some account at or above these own roots.
     #[must_use]
     pub fn has_open_guarantee(&self, own_roots: Node) -> bool {
-        let with_min = self.tables.iter().map(|(_, table)| table).filter(|table| table.has_min);
-        let is_open = |table: &Table, node: Node| {
-            table.rows.get(node.place()).is_some_and(|row| row.min > 0 && row.held < row.grant)
-        };
-        with_min.into_iter().any(|table| self.tree.path(own_roots).any(|node| is_open(table, node)))
+        self.tree.path(own_roots).any(|node| self.open_guarantees.get(node.place()).is_some_and(|open| *open > 0))
     }
 
     /// A gang at these own roots holds so much from now on. Takes time proportional to the depth of the tree.
     pub fn take(&mut self, own_roots: Node, takes: &Amounts) {
-        for (counter, amount) in takes {
-            self.change(own_roots, counter, *amount);
-        }
+        self.take_numbered(own_roots, &self.numbered(takes));
+    }
+
+    /// The same of amounts by the numbers of their counters.
+    pub fn take_numbered(&mut self, own_roots: Node, takes: &NumberedAmounts) {
+        takes.iter().for_each(|(number, amount)| self.change(own_roots, number, amount));
     }
 
     /// A gang at these own roots holds so much no longer.
     pub fn give_back(&mut self, own_roots: Node, takes: &Amounts) {
-        for (counter, amount) in takes {
-            self.change(own_roots, counter, -*amount);
+        for (number, amount) in self.numbered(takes).iter() {
+            self.change(own_roots, number, -amount);
         }
     }
 
-    fn change(&mut self, own_roots: Node, counter: &str, amount: Amount) {
-        let place = self.place(counter);
-        if let Some((_, table)) = place.and_then(|place| self.tables.get_mut(place)) {
-            table.change(self.tree, own_roots, amount);
+    fn change(&mut self, own_roots: Node, number: usize, amount: Amount) {
+        if let Some((_, table)) = self.tables.get_mut(number) {
+            table.change(self.tree, own_roots, amount, &mut self.open_guarantees);
         }
     }
 }

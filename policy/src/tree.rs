@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::account::Account;
-use crate::amounts::{Amount, Counter};
+use crate::amounts::Amount;
 
 /// A node of the tree: the pool, an account, or the *own roots* of an account, which stand for its own gangs beside the accounts
 /// below it. Among siblings, nodes are ordered as their names are; own roots have the empty name.
@@ -47,6 +47,13 @@ pub struct Tree {
     nodes: Vec<Entry>,
     /// Each node before its children.
     top_down: Vec<Node>,
+}
+
+/// An account with its nodes.
+pub(crate) struct Placed<'t> {
+    pub(crate) stated: &'t Account,
+    pub(crate) own_roots: Node,
+    pub(crate) node: Node,
 }
 
 #[derive(Clone, Debug)]
@@ -149,10 +156,14 @@ impl Tree {
         node.0.checked_sub(1 + self.accounts.len()).and_then(|index| self.accounts.get(index))
     }
 
-    /// What the gangs at a node hold themselves, of one counter: something only at own roots.
-    pub(crate) fn held_here(&self, node: Node, counter: &Counter) -> Amount {
-        let account = node.0.checked_sub(1).and_then(|index| self.accounts.get(index));
-        account.and_then(|account| account.held.get(counter)).copied().unwrap_or(0)
+    /// The accounts with their nodes.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = Placed<'_>> {
+        let count = self.accounts.len();
+        self.accounts.iter().enumerate().map(move |(index, stated)| Placed {
+            stated,
+            own_roots: Node(1 + index),
+            node: Node(1 + count + index),
+        })
     }
 
     /// The node above; absent for the pool.

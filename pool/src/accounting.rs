@@ -207,6 +207,7 @@ impl<'s> Holdings<'s> {
         for HeldMember { key, allocation, share, micros } in members {
             let counted = self.snapshot.find(&key).and_then(|id| self.offers.get(&id));
             let counts = counted.into_iter().flat_map(|counted| counted.counts(&allocation));
+            let counts = counts.map(|(counter, amount)| (Arc::clone(counter), amount));
             let amounts = counts.chain([(CHARGE.into(), micros)]).collect();
             for (counter, amount) in self.seats.take(account, &key, share.as_deref(), amounts) {
                 *sum.entry(counter).or_default() += amount;

@@ -105,7 +105,7 @@ fn held_gang(
         }
         let counted = policy.offers.get(&member.ad);
         for (counter, amount) in counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation)) {
-            *takes.entry(counter).or_default() += amount;
+            *takes.entry(Arc::clone(counter)).or_default() += amount;
         }
     }
     let (account, _) = submitting.of_match(found, objects);

@@ -130,7 +130,7 @@ fn takes<'a>(policy: &Policy, holds: impl Iterator<Item = (AdId, &'a Ask)>, char
     for (ad, ask) in holds.filter(|(_, ask)| ask.share.is_none()) {
         let counted = policy.offers.get(&ad);
         for (counter, amount) in counted.into_iter().flat_map(|counted| counted.counts(&ask.allocation)) {
-            *takes.entry(counter).or_default() += amount;
+            *takes.entry(Arc::clone(counter)).or_default() += amount;
         }
     }
     let mut takes = taken_by_gang(charge, takes);

@@ -13,6 +13,8 @@ pub(super) struct Table {
     pub(super) is_bounded: bool,
     /// Something is guaranteed to some account.
     pub(super) has_min: bool,
+    /// Some account states how much of what is guaranteed to it others may have: elsewhere nothing is set aside.
+    lends: bool,
     /// By node.
     pub(super) rows: Vec<Row>,
 }
@@ -35,21 +37,32 @@ impl Table {
     /// The table of a counter of which the pool has so much.
     pub(super) fn new(tree: &Tree, counter: &Counter, total: Option<Amount>) -> Table {
         let is_bounded = total.is_some();
-        let mut table = Table { total, is_bounded, has_min: false, rows: vec![Row::default(); tree.len()] };
-        for node in tree.top_down() {
-            let Some(row) = table.rows.get_mut(node.place()) else { continue };
-            let quota = tree.stated(node).and_then(|account| account.quotas.get(counter)).copied().unwrap_or_default();
+        let rows = vec![Row::default(); tree.len()];
+        let mut table = Table { total, is_bounded, has_min: false, lends: false, rows };
+        let mut holds = false;
+        for account in tree.placed() {
+            if let Some(held) = account.stated.held.get(counter)
+                && let Some(row) = table.rows.get_mut(account.own_roots.place())
+            {
+                row.held = *held;
+                holds |= *held != 0;
+            }
+            let Some(quota) = account.stated.quotas.get(counter) else { continue };
+            let Some(row) = table.rows.get_mut(account.node.place()) else { continue };
             let least_0 = |amount: Amount| amount.max(0);
             row.min = quota.min.map_or(0, least_0);
             (row.max, row.lend) = (quota.max.map(least_0), quota.lend.map(least_0));
-            row.held = tree.held_here(node, counter);
             table.is_bounded |= row.max.is_some();
             table.has_min |= row.min > 0;
+            table.lends |= row.lend.is_some();
         }
-        let wanted = table.wanted(tree);
+        // Where nothing is wanted, nothing is granted but to the pool, and there is nothing to set aside.
+        let wanted = if table.has_min { table.wanted(tree) } else { Vec::new() };
         table.grant(tree, &wanted);
-        for node in tree.top_down().rev() {
-            table.settle(tree, node);
+        if holds || table.lends {
+            for node in tree.top_down().rev() {
+                table.settle(tree, node);
+            }
         }
         table
     }
@@ -70,6 +83,9 @@ impl Table {
         if let Some(pool) = self.rows.first_mut() {
             pool.grant = self.total.map_or_else(|| sum(tree.children(Node::POOL), wanted), |total| total.max(0));
         }
+        if !self.has_min {
+            return;
+        }
         for node in tree.top_down() {
             let children = tree.children(node);
             let wanted: Vec<Amount> =
@@ -88,6 +104,9 @@ impl Table {
         let row = |node: Node| self.rows.get(node.place());
         let beside = |node: Node| Some(row(tree.parent(node)?)?.aside_below - row(node)?.aside);
         let free = self.total? - row(Node::POOL)?.held;
+        if !self.lends {
+            return Some(free);
+        }
         Some(free - tree.path(own_roots).filter_map(beside).sum::<Amount>())
     }
 
@@ -102,21 +121,35 @@ impl Table {
         }
     }
 
-    /// Own roots hold so much more: updates them and all above them.
-    pub(super) fn change(&mut self, tree: &Tree, own_roots: Node, amount: Amount) {
+    /// Own roots hold so much more: updates them and all above them, and of how many counters each does not hold what is guaranteed to it.
+    pub(super) fn change(&mut self, tree: &Tree, own_roots: Node, amount: Amount, open_guarantees: &mut [u32]) {
         let mut more_aside = 0;
         for node in tree.path(own_roots) {
             let Some(row) = self.rows.get_mut(node.place()) else { continue };
+            let was_open = self.has_min && row.is_open();
             row.held += amount;
-            row.aside_below += more_aside;
-            let aside = row.set_aside();
-            more_aside = aside - row.aside;
-            row.aside = aside;
+            if self.has_min
+                && was_open != row.is_open()
+                && let Some(open) = open_guarantees.get_mut(node.place())
+            {
+                *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
+            }
+            if self.lends {
+                row.aside_below += more_aside;
+                let aside = row.set_aside();
+                more_aside = aside - row.aside;
+                row.aside = aside;
+            }
         }
     }
 }
 
 impl Row {
+    /// Whether something is guaranteed that is not held.
+    pub(super) fn is_open(&self) -> bool {
+        self.min > 0 && self.held < self.grant
+    }
+
     /// What is kept from all others: of its grant, what is neither lent nor held, or what is set aside below it.
     fn set_aside(&self) -> Amount {
         let own = self.lend.map_or(0, |lend| (self.grant - lend - self.held).max(0));

@@ -1,0 +1,135 @@
+//! Binary heaps of siblings, all in one list: a cycle makes a heap for each node, and changes the tops of a few with each gang.
+
+use std::cmp::Ordering;
+
+use crate::tree::{Node, Tree};
+
+/// A node among its siblings: the smaller the sooner. Nodes are in the order of their names.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The charge that was used and is held in its subtree, over its weight; exact, see [`normalized`](crate::amounts::normalized).
+    pub(super) usage: i128,
+    pub(super) node: Node,
+}
+
+impl Place {
+    fn cmp(&self, other: &Place) -> Ordering {
+        #[cfg(test)]
+        super::tests::count_comparison();
+        self.usage.cmp(&other.usage).then(self.node.cmp(&other.node))
+    }
+
+    fn is_before(&self, other: &Place) -> bool {
+        self.cmp(other).is_lt()
+    }
+}
+
+/// For each node a heap of children, the smallest at the top. Within a cycle a child only moves backwards, and only the first one does.
+#[derive(Clone, Debug)]
+pub(super) struct Heaps {
+    places: Vec<Place>,
+    /// By node: where its heap begins, and how many places it has. There is room for all children.
+    spans: Vec<Span>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    begin: usize,
+    len: usize,
+}
+
+impl Heaps {
+    /// Empty heaps for the nodes of a tree.
+    pub(super) fn of(tree: &Tree) -> Heaps {
+        let mut spans = Vec::with_capacity(tree.len());
+        let mut begin = 0;
+        for node in (0..tree.len()).map(Node::at) {
+            spans.push(Span { begin, len: 0 });
+            begin += tree.children(node).len();
+        }
+        Heaps { places: vec![Place { usage: 0, node: Node::POOL }; begin], spans }
+    }
+
+    /// Takes all places away.
+    pub(super) fn clear(&mut self) {
+        self.spans.iter_mut().for_each(|span| span.len = 0);
+    }
+
+    /// The child at the top of the heap of a node.
+    pub(super) fn first(&self, parent: Node) -> Option<Node> {
+        let span = self.spans.get(parent.place()).filter(|span| span.len > 0)?;
+        self.places.get(span.begin).map(|place| place.node)
+    }
+
+    /// Adds a child that is not in the heap; [`put_in_order`](Heaps::put_in_order) is called after the last one.
+    pub(super) fn push(&mut self, parent: Node, place: Place) {
+        let Some(span) = self.spans.get_mut(parent.place()) else { return };
+        self.places.get_mut(span.begin + span.len).into_iter().for_each(|own| *own = place);
+        span.len += 1;
+    }
+
+    /// Makes heaps of what was pushed.
+    pub(super) fn put_in_order(&mut self) {
+        for node in (0..self.spans.len()).map(Node::at) {
+            let heap = self.heap(node);
+            (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
+        }
+    }
+
+    /// Puts a child where it now belongs. The one at the top takes the logarithm of the number of its siblings.
+    pub(super) fn replace(&mut self, parent: Node, place: Place) {
+        let heap = self.heap(parent);
+        match heap.first_mut().filter(|first| first.node == place.node) {
+            Some(first) => {
+                *first = place;
+                sift_down(heap, 0);
+            }
+            None => {
+                // It is not its turn.
+                self.remove(parent, place.node);
+                self.push(parent, place);
+                let heap = self.heap(parent);
+                (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
+            }
+        }
+    }
+
+    /// Takes a child away, if it is in the heap.
+    pub(super) fn remove(&mut self, parent: Node, child: Node) {
+        let heap = self.heap(parent);
+        let Some(place) = heap.iter().position(|place| place.node == child) else { return };
+        let last = heap.len() - 1;
+        heap.swap(place, last);
+        if let Some(span) = self.spans.get_mut(parent.place()) {
+            span.len = last;
+        }
+        let heap = self.heap(parent);
+        if place == 0 {
+            sift_down(heap, 0);
+        } else {
+            (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
+        }
+    }
+
+    fn heap(&mut self, parent: Node) -> &mut [Place] {
+        let Some(Span { begin, len }) = self.spans.get(parent.place()).copied() else { return &mut [] };
+        self.places.get_mut(begin..begin + len).unwrap_or_default()
+    }
+}
+
+/// Moves a place down until no child of it is before it.
+fn sift_down(heap: &mut [Place], mut top: usize) {
+    loop {
+        let (left, right) = (2 * top + 1, 2 * top + 2);
+        let (Some(own), Some(first)) = (heap.get(top), heap.get(left)) else { return };
+        let (next, first) = match heap.get(right) {
+            Some(other) if other.is_before(first) => (right, other),
+            _ => (left, first),
+        };
+        if own.is_before(first) {
+            return;
+        }
+        heap.swap(top, next);
+        top = next;
+    }
+}

@@ -1,0 +1,50 @@
+//! The jobs that wait at each node, all in one list.
+
+use crate::tree::Node;
+
+/// A queue for each node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Queues {
+    /// The jobs of one node after those of another.
+    jobs: Vec<usize>,
+    /// By node: where its jobs that were not served yet begin, and where they end.
+    spans: Vec<(usize, usize)>,
+}
+
+impl Queues {
+    /// The queues of so many nodes; jobs of one node are in order.
+    pub(super) fn of(nodes: usize, jobs: impl IntoIterator<Item = (Node, usize)>) -> Queues {
+        let jobs: Vec<(Node, usize)> = jobs.into_iter().collect();
+        let mut spans = vec![(0, 0); nodes];
+        for (node, _) in &jobs {
+            spans.get_mut(node.place()).into_iter().for_each(|(_, count)| *count += 1);
+        }
+        let mut begin = 0;
+        for span in &mut spans {
+            let count = span.1;
+            // The end moves while jobs are put into their places.
+            *span = (begin, begin);
+            begin += count;
+        }
+        let mut queues = Queues { jobs: vec![0; jobs.len()], spans };
+        for (node, job) in jobs {
+            let Some((_, end)) = queues.spans.get_mut(node.place()) else { continue };
+            queues.jobs.get_mut(*end).into_iter().for_each(|own| *own = job);
+            *end += 1;
+        }
+        queues
+    }
+
+    /// The first job of a node.
+    pub(super) fn first(&self, node: Node) -> Option<usize> {
+        let (begin, end) = *self.spans.get(node.place())?;
+        if begin < end { self.jobs.get(begin).copied() } else { None }
+    }
+
+    /// Takes the first job of a node away.
+    pub(super) fn remove_first(&mut self, node: Node) {
+        if let Some((begin, end)) = self.spans.get_mut(node.place()).filter(|(begin, end)| begin < end) {
+            *begin = (*begin + 1).min(*end);
+        }
+    }
+}
