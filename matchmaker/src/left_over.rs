@@ -11,20 +11,20 @@ const AMOUNTS_OF_A_STEP: usize = 20;
 
 /// Which roots are looked at: of each account the same number, as far as it has so many, and as many as there are turns for all.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct TurnsLeft {
     left: BTreeMap<Arc<str>, usize>,
     all: usize,
 }
 
-impl Turns {
+impl TurnsLeft {
     /// At most so many, for roots of these accounts.
-    pub(crate) fn of<'a>(accounts: impl Iterator<Item = &'a Arc<str>>, max: usize) -> Turns {
+    pub(crate) fn of<'a>(accounts: impl Iterator<Item = &'a Arc<str>>, max: usize) -> TurnsLeft {
         let mut left: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         accounts.for_each(|account| *left.entry(Arc::clone(account)).or_default() += 1);
         let with = |most: usize| left.values().map(|roots| roots.min(&most)).sum::<usize>();
         let most = (1..=max).rev().find(|most| with(*most) <= max).unwrap_or(1);
         left.values_mut().for_each(|roots| *roots = most.min(*roots));
-        Turns { left, all: max }
+        TurnsLeft { left, all: max }
     }
 
     /// Takes a turn of an account, if it has one left and there is one left for all.

@@ -16,7 +16,7 @@ use crate::account_queue::AccountQueue;
 use crate::charges::Prices;
 use crate::finder::Cycle;
 use crate::gang::Gang;
-use crate::left_over::{StepsLeft, Turns};
+use crate::left_over::{StepsLeft, TurnsLeft};
 use crate::model::{AdId, Config, Snapshot};
 
 use self::claimed::ClaimedGangs;
@@ -129,7 +129,7 @@ pub fn preempt(
     let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
     let mut steps = StepsLeft::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
     let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
-    let mut turns = Turns::of(left.roots.iter().map(|root| queue.account(root)), PREEMPTION_ROOTS_MAX);
+    let mut turns = TurnsLeft::of(left.roots.iter().map(|root| queue.account(root)), PREEMPTION_ROOTS_MAX);
     while let Some(turn) = queue.next() {
         if config.stop.is_set() || !turns.take(queue.account(turn.root)) {
             queue.not_found();

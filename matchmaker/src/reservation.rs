@@ -14,7 +14,7 @@ use crate::capacity::Ask;
 use crate::charges::Policy;
 use crate::finder::Turn;
 use crate::gang::Gang;
-use crate::left_over::{RootSteps, StepsLeft, Turns};
+use crate::left_over::{RootSteps, StepsLeft, TurnsLeft};
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
 use crate::preemption::FindGangs;
 
@@ -103,7 +103,7 @@ pub fn reserve(
     let everything = left.freed(occupancy.all());
     let (mut quotas, mut taken) = (queue.quotas().clone(), reserving.nominated.clone());
     let mut steps = StepsLeft::of(queue.names(), ROOTS_MAX, &snapshot.frugal, config);
-    let mut turns = Turns::of(left.roots.iter().map(|root| queue.account(root)), ROOTS_MAX);
+    let mut turns = TurnsLeft::of(left.roots.iter().map(|root| queue.account(root)), ROOTS_MAX);
     while let Some(turn) = queue.next() {
         if all.made.len() == reserving.room || config.stop.is_set() {
             break;
