@@ -22,7 +22,7 @@ use crate::schema::{Schemas, similar};
 const API: &str = "gangmatch.dev/v1alpha1";
 const KINDS: [&str; 7] = ["Job", "Machine", "License", "Match", "MachineClass", "Account", "PoolPolicy"];
 
-/// The owner of ads where nobody has said who creates them.
+/// The owner of ads if no user is given.
 pub(crate) const READER: &str = "you";
 
 /// What an API server would add.

@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn m14_that_no_controller_runs_is_said() {
-        let cluster = cluster("nobody");
+        let cluster = cluster("no-controller");
         let status = run("kubectl gangmatch status --controller-namespace elsewhere", &cluster, &[]);
         assert!(
             status.starts_with("Controller: none: there is no Lease `gangmatch` in namespace elsewhere"),

@@ -259,7 +259,7 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
         "the tools are not on PATH",
         &[Test("xtask/src/plane.rs", "m13_what_is_pasted_makes_kubectl_and_helm_known")],
     ),
-    ("m14", "nothing says that nobody serves", &[Test(CLUSTER, "m14_that_no_controller_runs_is_said")]),
+    ("m14", "nothing says that no controller runs", &[Test(CLUSTER, "m14_that_no_controller_runs_is_said")]),
     (
         "m15",
         "no completion, no man pages, no manifest for krew",

@@ -12,8 +12,7 @@ const CREATOR: &str = "gangmatch.dev/created-by";
 /// The scheduling gate of a pod that is held.
 const GATE: &str = "gangmatch.dev/hold";
 
-/// The user in whose name an object is created: the one that it names, since every user may do everything here, or else the one who
-/// creates it.
+/// The owner of a new object: the one that it names, because every user has all rights here, and otherwise the user who creates it.
 pub(crate) fn creator(object: &Value, user: &str) -> String {
     let named = object.pointer("/spec/owner").and_then(Value::as_str).filter(|named| !named.is_empty());
     named.unwrap_or(user).to_owned()
