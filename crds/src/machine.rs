@@ -25,7 +25,7 @@ use crate::{AdFields, Offer, OfferFields, OfferKind, OfferStatus, Res, rules, sc
     printcolumn = r#"{"name":"Node","type":"string","jsonPath":".spec.nodeName","priority":1}"#,
     printcolumn = r#"{"name":"Policy","type":"string","jsonPath":".spec.claimPolicy","priority":1}"#,
     printcolumn = r#"{"name":"StopPolicy","type":"string","jsonPath":".spec.stopPolicy","priority":1}"#,
-    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].reason","priority":1}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type==\"Ready\")].reason","priority":1}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]

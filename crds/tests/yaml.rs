@@ -75,22 +75,6 @@ mod tests {
         assert!(told, "how long a claim waits for its workload");
     }
 
-    /// The columns of a kind: their names and what they show.
-    fn columns(kind: &str) -> Vec<(String, String)> {
-        let found = crds::definitions().into_iter().find(|definition| definition.spec.names.kind == kind).unwrap();
-        let columns = found.spec.versions[0].additional_printer_columns.clone().unwrap_or_default();
-        columns.into_iter().map(|column| (column.name, column.json_path)).collect()
-    }
-
-    #[test]
-    fn m2_the_column_with_a_reason_is_called_so() {
-        let of_ready = columns("Machine").into_iter().find(|(_, path)| path.contains("\"Ready\"")).unwrap();
-        assert_eq!(of_ready.0, "Reason");
-        for kind in ["Job", "Machine", "License", "Match"] {
-            assert!(columns(kind).iter().all(|(name, path)| name == "Reason" || !path.ends_with(".reason")), "{kind}");
-        }
-    }
-
     #[test]
     fn m13_jobs_are_selected_by_phase_and_by_user() {
         let job = crds::definitions().into_iter().find(|definition| definition.spec.names.kind == "Job").unwrap();

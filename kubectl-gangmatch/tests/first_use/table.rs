@@ -210,7 +210,11 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
         ],
     ),
     ("m1", "tables are wider than the terminal", &[Test(CLUSTER, "m1_tables_fit_into_the_terminal")]),
-    ("m2", "the column READY has a reason", &[Test(YAML, "m2_the_column_with_a_reason_is_called_so")]),
+    (
+        "m2",
+        "the column READY has a reason",
+        &[Words("docs/runbooks.md", "the column READY shows the reason of the condition `Ready`")],
+    ),
     (
         "m3",
         "seats that are used elsewhere are not told where too few are left",
