@@ -1,6 +1,7 @@
 //! The plugin: turns manifests, a cluster, and questions about them into answers.
 
 mod ages;
+mod amounts;
 mod cluster;
 mod command;
 mod locate;

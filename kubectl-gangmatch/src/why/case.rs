@@ -10,6 +10,7 @@ use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched, U
 use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, usage, used_text};
 
 use super::answer::{Holder, TakenOffer};
+use crate::amounts::in_words;
 use crate::cluster::Pool;
 use crate::command::accounts;
 use crate::command::together::{self, Placement, Settings};
@@ -101,7 +102,7 @@ impl<'p> Case<'p> {
             let member = gang.members.iter().find(|member| member.ad == id);
             let Some((member, job)) = member.zip(gang.root().and_then(|root| self.snapshot.ad(root))) else { continue };
             if holders.len() < HOLDERS_MAX {
-                let amounts = amounts(&member.ask.allocation);
+                let amounts = in_words(&member.ask.allocation);
                 let owner = self.owner(&ObjectKey::new(&job.key.namespace, &job.key.name));
                 let job = format!("{}/{}", job.key.namespace, job.key.name);
                 holders.push(Holder { job, owner, amounts, since: None, until: None });
@@ -129,7 +130,7 @@ impl<'p> Case<'p> {
         Some(Holder {
             job: format!("{}/{}", root.namespace, root.name),
             owner: self.owner(&key),
-            amounts: amounts(allocation),
+            amounts: in_words(allocation),
             since: since.map(|since| since.to_string()),
             until: until.map(|until| until.to_string()),
         })
@@ -162,13 +163,4 @@ fn until(job: &Job, since: Timestamp) -> Option<Timestamp> {
 /// What is used outside the cluster.
 pub(crate) fn outside(usage: &Usage) -> Res {
     (&usage.external).into_iter().map(|(name, amount)| (name.clone(), *amount)).collect()
-}
-
-/// Amounts in words, without those that are 0.
-pub(crate) fn amounts<'r>(all: impl IntoIterator<Item = (&'r String, &'r i64)>) -> String {
-    let one = |(name, amount): (&String, &i64)| match (amount, name.as_str()) {
-        (1, "seats" | "slots" | "cpus" | "gpus") => format!("1 {}", name.trim_end_matches('s')),
-        _ => format!("{amount} {name}"),
-    };
-    all.into_iter().filter(|(_, amount)| **amount != 0).map(one).collect::<Vec<_>>().join(", ")
 }

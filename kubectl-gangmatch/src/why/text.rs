@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer};
-use super::case::amounts;
 use super::offer::{JobCount, OfferAnswer};
+use crate::amounts::in_words;
 
 /// The answer about a job.
 pub(crate) fn job_text(answer: &JobAnswer) -> String {
@@ -192,7 +192,7 @@ fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
 
 /// What is used of an offer, in the cluster and outside.
 fn used_text(taken: &TakenOffer) -> String {
-    let outside = amounts(&taken.external);
+    let outside = in_words(&taken.external);
     if outside.is_empty() { taken.used.clone() } else { format!("{}, and {outside} outside the cluster", taken.used) }
 }
 

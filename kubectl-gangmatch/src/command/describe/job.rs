@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Facts, ad, conditions};
 use crate::ages::instant;
+use crate::amounts;
 use crate::cluster::Pool;
 use crate::command::history::{Ended, ended};
 use crate::command::queue::waiting;
@@ -113,11 +114,10 @@ pub(super) fn until(job: &Job, found: &Match) -> Option<String> {
 fn members(found: &Match) -> Vec<MemberLine> {
     let line = |member: &crds::Member| {
         let values = member.values.iter().map(|(name, value)| format!("{name}={}", shown(value)));
-        let holds = member.allocation.iter().flatten().map(|(resource, amount)| format!("{amount} {resource}"));
         MemberLine {
             port: member.parent_port.clone().unwrap_or_default(),
             member: format!("{} {}/{}", member.kind, member.namespace, member.name),
-            holds: holds.collect::<Vec<_>>().join(", "),
+            holds: amounts::in_words(member.allocation.iter().flatten()),
             values: values.collect::<Vec<_>>().join(" "),
         }
     };

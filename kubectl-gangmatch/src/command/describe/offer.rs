@@ -6,8 +6,9 @@ use pool::{ObjectKey, OfferRef};
 use serde::Serialize;
 
 use super::{Facts, ad, conditions, job, since};
+use crate::amounts;
 use crate::cluster::Pool;
-use crate::command::status::{amounts, phase, state};
+use crate::command::status::{self, phase, state};
 
 /// One claim on the offer.
 #[derive(Clone, Debug, Serialize)]
@@ -32,7 +33,7 @@ pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyh
     all.fact("Namespace", "namespace", Some(key.namespace.clone()));
     all.fact("Owner", "owner", owner(pool, offer.kind, &key));
     all.fact("State", "state", Some(state(offer)));
-    let resources = amounts(offer);
+    let resources = status::amounts(offer);
     let used: Vec<String> = resources
         .iter()
         .map(|one| {
@@ -97,13 +98,12 @@ fn holder(pool: &Pool, offer: OfferRef<'_>, uid: &str, entry: &ClaimEntry) -> Ho
     let root = members.first().map(|root| ObjectKey::new(&root.namespace, &root.name));
     let job = root.as_ref().and_then(|key| pool.objects.jobs.get(key)).map(|held| held.object.as_ref());
     let others = members.iter().skip(1).filter(|member| !offer.is(member));
-    let amounts = entry.allocation.iter().map(|(resource, amount)| format!("{amount} {resource}"));
     let committed = found.and_then(|found| found.status.as_ref()?.committed_at.clone());
     let namespace = entry.match_key.split('/').next().unwrap_or("");
     HolderLine {
         job: root.map_or_else(|| format!("a job of namespace {namespace}"), |key| key.to_string()),
         phase: job.map_or("-".to_owned(), |job| format!("{:?}", phase(job).0)),
-        holds: amounts.collect::<Vec<_>>().join(", "),
+        holds: amounts::in_words(&entry.allocation),
         share: entry.share.clone(),
         since: committed.map(|time| time.0),
         until: job.zip(found).map(|(job, found)| job::until(job, found).unwrap_or_else(|| "the job ends".to_owned())),

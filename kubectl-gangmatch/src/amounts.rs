@@ -1,0 +1,10 @@
+//! Amounts of resources into words.
+
+/// Amounts in words, without those that are 0.
+pub(crate) fn in_words<'r>(all: impl IntoIterator<Item = (&'r String, &'r i64)>) -> String {
+    let one = |(name, amount): (&String, &i64)| match (amount, name.as_str()) {
+        (1, "seats" | "slots" | "cpus" | "gpus") => format!("1 {}", name.trim_end_matches('s')),
+        _ => format!("{amount} {name}"),
+    };
+    all.into_iter().filter(|(_, amount)| **amount != 0).map(one).collect::<Vec<_>>().join(", ")
+}
