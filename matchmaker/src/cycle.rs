@@ -28,6 +28,7 @@ pub(crate) fn negotiate_first<F: Finder>(
     let mut round = Round::of(snapshot, config, now, line.names().iter());
     let mut run = finder.begin(&mut round);
     let mut failed = Vec::new();
+    round.cycle.gangs.reserve(snapshot.roots.len().min(roots_max));
     for last in [false, true] {
         if last {
             // Roots whose submitters had no steps left are searched again, with the steps that the others have not used.

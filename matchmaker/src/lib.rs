@@ -56,7 +56,7 @@ pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Tu
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
 pub use line::service_order;
-pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot};
+pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot, Taken};
 pub use plain::Listed;
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};

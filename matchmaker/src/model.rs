@@ -108,13 +108,16 @@ pub struct Root {
     pub exclusions: BTreeSet<AdKey>,
 }
 
+/// What is taken of offers, by the offer.
+pub type Taken = HashMap<AdId, Usage, RandomState>;
+
 /// The pool at the start of a cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// In the order of their keys.
     ads: Arc<Vec<Arc<PoolAd>>>,
     /// What is taken of offers by gangs of this cycle, with what was taken before.
-    taken: HashMap<AdId, Usage, RandomState>,
+    taken: Arc<Taken>,
     /// An empty ad, for expressions that are not part of an ad.
     pub(crate) blank: Ad,
     /// The roots, in any order.
@@ -149,7 +152,7 @@ impl Snapshot {
 
     /// The same ads with the same usage, without roots.
     pub fn without_roots(&self) -> Snapshot {
-        let (ads, taken) = (Arc::clone(&self.ads), self.taken.clone());
+        let (ads, taken) = (Arc::clone(&self.ads), Arc::clone(&self.taken));
         Snapshot { ads, taken, ..Snapshot::default() }
     }
 
@@ -164,9 +167,9 @@ impl Snapshot {
         &self.ads
     }
 
-    /// The offers of which gangs of this cycle have taken something, with their usage now, in no order.
-    pub fn taken(&self) -> impl Iterator<Item = (AdId, &Usage)> {
-        self.taken.iter().map(|(id, usage)| (*id, usage))
+    /// The offers of which gangs of this cycle have taken something, with their usage now.
+    pub fn taken(&self) -> &Arc<Taken> {
+        &self.taken
     }
 
     /// How many ads there are.
@@ -228,7 +231,7 @@ impl Snapshot {
     #[must_use]
     pub fn freed<'a>(&self, claims: impl IntoIterator<Item = (AdId, &'a Ask)>) -> Snapshot {
         let mut ads = Vec::clone(&self.ads);
-        let mut taken = self.taken.clone();
+        let mut taken = Taken::clone(&self.taken);
         for (id, ask) in claims {
             if let Some(usage) = taken.get_mut(&id) {
                 usage.give_back(ask);
@@ -236,7 +239,7 @@ impl Snapshot {
                 offer.usage.give_back(ask);
             }
         }
-        Snapshot { ads: Arc::new(ads), taken, barred: self.barred.clone(), ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads), taken: Arc::new(taken), barred: self.barred.clone(), ..Snapshot::default() }
     }
 
     /// The same pool with other ports of one ad, without roots.
@@ -246,7 +249,7 @@ impl Snapshot {
         if let Some(ad) = ads.get_mut(id.0) {
             *ad = Arc::new(PoolAd { ports: Arc::clone(ports), ..PoolAd::clone(ad) });
         }
-        Snapshot { ads: Arc::new(ads), taken: self.taken.clone(), ..Snapshot::default() }
+        Snapshot { ads: Arc::new(ads), taken: Arc::clone(&self.taken), ..Snapshot::default() }
     }
 
     /// The same pool when these gangs are held, without their roots.
@@ -269,7 +272,7 @@ impl Snapshot {
             }
         };
         // each offer has an entry of its own, so their order does not matter
-        taken.into_iter().for_each(set);
+        Arc::unwrap_or_clone(taken).into_iter().for_each(set);
         after.ads = Arc::new(ads);
         after
     }
@@ -285,7 +288,7 @@ impl Snapshot {
     /// Counts one more claim on an offer.
     pub(crate) fn take(&mut self, id: AdId, ask: &Ask) {
         let Some(offer) = self.ads.get(id.0).and_then(|ad| ad.offer()) else { return };
-        self.taken.entry(id).or_insert_with(|| offer.usage.clone()).take(ask);
+        Arc::make_mut(&mut self.taken).entry(id).or_insert_with(|| offer.usage.clone()).take(ask);
     }
 }
 

@@ -1,11 +1,15 @@
 //! Expressions whose values may change though no ad does: they read the clock or chance.
 
-use classad::{Call, Dialect, Expr, Kind, Value, is_pure, parse_expr};
+use classad::{Call, Children, Dialect, Expr, Kind, Value, is_pure, parse_expr};
+use smallvec::smallvec;
 
 /// Whether an expression reads the clock, chance, or a text that is not known.
 pub(crate) fn reads_clock(expr: &Expr) -> bool {
     let is_clock = |name: &classad::Name| name == "CurrentTime";
-    let mut pending = vec![expr];
+    if let Kind::Literal(_) = expr.kind() {
+        return false;
+    }
+    let mut pending: Children<'_> = smallvec![expr];
     while let Some(expr) = pending.pop() {
         match expr.kind() {
             Kind::Literal(_) => {}

@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Snapshot, Usage};
+use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Snapshot, Taken, Usage};
 
 use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
 
@@ -41,7 +41,9 @@ pub(super) struct Fruitless {
     /// Rows of offers that read the clock or chance.
     timely: Bits,
     /// What was taken at the end of the last cycle, of offers of which its gangs took something.
-    taken: BTreeMap<AdId, Usage>,
+    taken: Arc<Taken>,
+    /// Which offers these are, in order.
+    touched: Vec<AdId>,
 }
 
 /// A search that found nothing.
@@ -68,6 +70,11 @@ impl Fruitless {
     /// Whether no search is remembered.
     pub(super) fn is_empty(&self) -> bool {
         self.searches.is_empty()
+    }
+
+    /// Whether a search of a root is remembered, whatever has gained since.
+    pub(super) fn remembers(&self, root: &PoolAd) -> bool {
+        self.searches.contains_key(&root.key)
     }
 
     /// What is remembered takes in memory, about.
@@ -109,8 +116,9 @@ impl Fruitless {
         for run in changes.kept.as_ref().unwrap_or(&all).runs() {
             let (was, is) = (run.before(), run.now());
             if run.whole {
-                let taken = self.taken.range(AdId::at(was.start)..AdId::at(was.end));
-                taken.for_each(|(id, _)| compare(id.place(), id.place() - was.start + is.start));
+                let first = self.touched.partition_point(|id| id.place() < was.start);
+                let touched = self.touched.iter().skip(first).take_while(|id| id.place() < was.end);
+                touched.for_each(|id| compare(id.place(), id.place() - was.start + is.start));
                 continue;
             }
             for (was, is) in was.zip(is) {
@@ -125,7 +133,9 @@ impl Fruitless {
 
     /// Notes what is taken at the end of a cycle.
     pub(super) fn end(&mut self, pool: &Snapshot) {
-        self.taken = pool.taken().map(|(id, usage)| (id, usage.clone())).collect();
+        self.taken = Arc::clone(pool.taken());
+        self.touched = self.taken.keys().copied().collect();
+        self.touched.sort_unstable();
     }
 
     /// Whether a search is known to find nothing among some offers, which are all that it could come to; and how many rows

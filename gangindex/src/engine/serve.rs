@@ -235,6 +235,11 @@ impl Indexed {
             return false;
         }
         let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
+        if !self.fruitless.remembers(root) {
+            round.accounts.pay(turn.submitter, steps);
+            self.stats.steps += steps;
+            return false;
+        }
         let own = class.ports.iter().filter_map(|port| run.candidate_sets.get(*port));
         // An offer with ports of its own may be bound to any other.
         let deep = own.clone().find(|candidates| candidates.is_deep(&self.tables.table));
