@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::NominationKind;
-use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, Snapshot,
-    StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, SideSearches,
+    Snapshot, StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
 };
 use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
@@ -133,7 +132,7 @@ impl CycleReservations {
         &self,
         found: &mut ReservationsFound,
         (pool, cycle): (&Snapshot, &mut Cycle),
-        engine: &mut Engine,
+        search: &mut SideSearches<'_>,
         (settings, now): (&EngineConfig, i64),
     ) {
         let short = |cycle: &Cycle, is: fn(&Verdict) -> bool| -> BTreeSet<AdId> {
@@ -145,8 +144,7 @@ impl CycleReservations {
             let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
             let waiting = short(cycle, is_short);
             let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
-            let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-            let used = backfill((pool, &cycle.gangs), held, (&quiet, now), &mut search);
+            let used = backfill((pool, &cycle.gangs), held, (&quiet, now), search);
             for root in used.gangs.iter().filter_map(Gang::root) {
                 cycle.unmatched.retain(|unmatched| unmatched.root != root);
                 found.bounds.extend(self.input.active.get(&root).map(|active| (root, *active)));
@@ -157,13 +155,11 @@ impl CycleReservations {
         let waiting = short(cycle, |why| *why == Verdict::WaitingForCapacity);
         if !found.reserved.is_empty() {
             let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
-            let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-            found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), &mut search);
+            found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), search);
         }
         let candidates: BTreeSet<AdId> = self.candidates.intersection(&waiting).copied().collect();
         let ReservationInput { held, ends, nominated, .. } = &self.input;
         let reserving = Reserving { held, ends, candidates: &candidates, nominated, room: self.room };
-        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-        found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), &mut search);
+        found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), search);
     }
 }
