@@ -247,7 +247,7 @@ mod tests {
         let (snapshot, config) = (snapshot(ads), Config { explains: false, ..Config::product() });
         let before = MEMORY.current_usage();
         MEMORY.reset_peak_usage();
-        let collective = Collective { candidates_max: 4_000_000, ..Collective::default() };
+        let collective = Collective { candidates_max: 400_000, ..Collective::default() };
         let placed = negotiate_together(&snapshot, &config, 0, &mut Indexed::new(), &collective);
         let peak = MEMORY.peak_usage().saturating_sub(before);
         assert!(placed.effort.gangs > 1000 && peak < 250 * MB, "{} gangs, {} MB", placed.effort.gangs, peak / MB);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, SideSearches, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, returning};
+use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, pool_charge, returning};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -200,7 +200,9 @@ impl Negotiator {
         let context = &self.claims.context;
         if context.now_ms() >= self.upkeep.shares_at_ms {
             self.upkeep.shares_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
-            let shares = share_census(&context.cache.lock(), pool, context.clock.now().as_second());
+            let now = context.clock.now().as_second();
+            let total = pool.policy.as_ref().map_or(0, |policy| pool_charge(pool, policy, now));
+            let shares = share_census(&context.cache.lock(), pool, total);
             context.metrics.accounts.set_shares(&shares);
         }
     }
