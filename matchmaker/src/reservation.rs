@@ -74,6 +74,8 @@ pub struct Reservations {
     pub made: Vec<Reservation>,
     /// The steps that submitters have spent on roots for which nothing is reserved. Without submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
+    /// The roots that had a turn, and for which nothing can be reserved; only if more roots wait than have a turn.
+    pub hopeless: Vec<AdId>,
 }
 
 /// For which of the roots that a cycle has left over offers are held, in the order in which roots are served. Each gets the gang that is free
@@ -117,8 +119,10 @@ pub fn reserve(
         let mut of_root = steps.for_root(turn.submitter);
         let target =
             Target { left: &left, everything: &everything, occupancy: &occupancy, quotas: &quotas, taken: &taken };
+        let is_hopeless = |best: &Option<Reservation>| best.is_none() && left.roots.len() > ROOTS_MAX;
         let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search, &mut owners));
         steps.pay(turn.submitter, of_root, best.is_none());
+        all.hopeless.extend(is_hopeless(&best).then_some(turn.ad));
         if let Some(reservation) = best {
             let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
             taken.extend(keys);

@@ -423,6 +423,8 @@ fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_h
             // Each takes half of what its namespace has left, until there is nothing to halve.
             assert!(searched.len() > 8 && searched.len() <= 16, "{}", searched.len());
             assert_eq!((found.made.len(), fruitless), (0, given));
+            // More wait than have a turn: the next time it is the turn of others.
+            assert_eq!(found.hopeless.len(), 16);
         }
     }
     let reserved: Vec<StoredReservation> = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1)

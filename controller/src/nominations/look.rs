@@ -258,6 +258,7 @@ impl Nominations {
             objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
         });
         self.take_back(now_ms);
+        self.unreservable.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
         self.unwritten.retain(|uid, _| objects.jobs.by_uid(uid).is_some() && !spared.contains(uid));
         let paused = self.pauses.iter().chain(&self.unwritten).filter(|(_, pause)| pause.lasts(now_ms));
         spared.extend(paused.map(|(uid, _)| uid.clone()));

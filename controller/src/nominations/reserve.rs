@@ -15,7 +15,7 @@ use pool::{
 
 use super::look::StoredNomination;
 use super::writes::NewNomination;
-use super::{Nominations, words};
+use super::{HOPELESS_PAUSES, Nominations, words};
 use crate::claims::Claims;
 use crate::cycle::backoff::Pause;
 use crate::status::Finding;
@@ -61,6 +61,7 @@ impl Nominations {
             let ad = pool.ad(root)?;
             let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
             let waits = held.object.waited(now) >= rules.after_seconds
+                && !self.unreservable.get(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
                 && job_state(held, objects) == JobState::Waits
                 && !stored.iter().any(|stored| stored.uid == ad.uid);
             (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
@@ -96,6 +97,8 @@ impl Nominations {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             findings.insert(uid, Arc::new(words::held_for_others(&finding, found.reserved.len())));
         }
+        let hopeless = found.new.hopeless.iter().filter_map(|root| pool.ad(*root));
+        self.pause_unreservable(hopeless.map(|ad| ad.uid.as_str()), claims.context.now_ms());
         for Reservation { root, gang, .. } in &found.new.made {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             // As it is stored: in whole seconds.
@@ -106,6 +109,15 @@ impl Nominations {
             let new = NewNomination { kind, mode: None, gang, victims, account: "" };
             self.store(new, &told, (pool, provenance), objects, claims);
             findings.insert(uid, Arc::new(told));
+        }
+    }
+}
+
+impl Nominations {
+    /// Lets jobs wait for which nothing can be reserved, so that others have their turn: for longer each time.
+    fn pause_unreservable<'u>(&mut self, uids: impl Iterator<Item = &'u str>, now_ms: u64) {
+        for uid in uids {
+            self.unreservable.entry(uid.to_owned()).or_default().lengthen(HOPELESS_PAUSES, uid, now_ms);
         }
     }
 }
@@ -161,5 +173,22 @@ impl CycleReservations {
         let ReservationInput { held, ends, nominated, .. } = &self.input;
         let reserving = Reserving { held, ends, candidates: &candidates, nominated, room: self.room };
         found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), search);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r1_a_job_for_which_nothing_can_be_reserved_pauses_for_longer_each_time() {
+        let (mut nominations, mut now_ms, mut pauses) = (Nominations::default(), 0, Vec::new());
+        for _ in 0..3 {
+            nominations.pause_unreservable(["a"].into_iter(), now_ms);
+            let until_ms = nominations.unreservable["a"].until_ms();
+            pauses.push(until_ms - now_ms);
+            now_ms = until_ms;
+        }
+        assert!(pauses[0] >= 7_500 && pauses.is_sorted() && pauses[0] < pauses[2], "{pauses:?}");
     }
 }
