@@ -8,7 +8,7 @@ use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
 
 use crate::budget::{FAIR_FUEL, Owners};
 use crate::capacity::{Ask, Res};
-use crate::gang::{Gang, Member};
+use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::score::FixedPoint;
 
@@ -317,6 +317,9 @@ fn micros(value: &Value) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
+    use crate::gang::Member;
+    use crate::score::Score;
+
     use super::*;
 
     #[test]
@@ -350,11 +353,14 @@ mod tests {
             edge: None,
             ask: Ask { allocation: Res::default(), share: share.map(str::to_owned) },
         };
-        let gang = Gang { members: [member(licence, Some("x")), member(other, None)].into_iter().collect(), ..Gang::default() };
+        let members = [member(licence, Some("x")), member(other, None)].into_iter().collect();
+        let gang = Gang { members, score: Score::default() };
         let (mut seats, amounts) = (Seats::default(), || Amounts::from([(policy::CHARGE.into(), 2)]));
         for account in ["a", "b"].map(Arc::from) {
             for name in ["l", "m"] {
-                ["x", "y", "z"].map(|share| seats.take(&account, &key(name), Some(share), amounts()));
+                for share in ["x", "y", "z"] {
+                    seats.take(&account, &key(name), Some(share), amounts());
+                }
             }
         }
         let own = seats.of_gang((&snapshot, &gang), &Arc::from("a"));

@@ -180,7 +180,7 @@ mod tests {
         asking.spec.ad.constraint = expr("other.M > 1");
         let mut all = objects(&[asking], &[machine("m")], &[]);
         let mut costly = of_eve(open_to_all(machine("m")));
-        costly.spec.offer.ad.attributes.insert("M".to_owned(), serde_json::from_value(serde_json::json!(2)).unwrap());
+        costly.spec.ad.attributes = Some([("M".to_owned(), 2.into())].into());
         all.machines.put(costly);
         let mut builder = SnapshotBuilder::default();
         let without = |builder: &mut SnapshotBuilder| next_without(&["eve"], builder, &all);
@@ -194,7 +194,7 @@ mod tests {
         asking.spec.ad.constraint = expr("other.M > 1");
         let mut all = objects(&[asking], &[machine("m")], &[]);
         let with_clock = |mut machine: Machine| {
-            machine.spec.offer.ad.constraint = expr("time() > 0");
+            machine.spec.ad.constraint = expr("time() > 0");
             machine
         };
         all.machines.put(with_clock(of_eve(machine("clock"))));
