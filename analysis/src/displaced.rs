@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use classad::{Expr, Value};
 use matchmaker::{
-    AdId, AdKey, Config, FindGangs, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, SideSearches,
-    Snapshot,    preempt,
+    AdId, AdKey, Config, FindGangs, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal,
+    SideSearches, Snapshot, preempt,
 };
 use policy::{Mode, Refusal};
 

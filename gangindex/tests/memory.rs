@@ -239,7 +239,8 @@ mod tests {
                    [Label = m; Count = 60; Constraint = m.Memory == 64]}]";
         let mut ads: Vec<PoolAd> =
             (0..jobs).map(|number| machine("bob", &format!("h{number:04}"), hub, Consent::Everybody)).collect();
-        let one = |number| machine("cs", &format!("m{number:04}"), "[Memory = 64; Requirements = true]", Consent::Everybody);
+        let one =
+            |number| machine("cs", &format!("m{number:04}"), "[Memory = 64; Requirements = true]", Consent::Everybody);
         ads.extend((0..64).map(one));
         ads.extend((0..jobs).map(|number| {
             ad("Job", "bob", &format!("j{number:04}"), "[Want = 1; Ports = {[Label = h; Constraint = h.Kind == 1]}]")

@@ -8,8 +8,9 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd, Preempting,
-        PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches, Snapshot, Usage, preempt,
+        AdId, AdKey, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
+        Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches, Snapshot,
+        Usage, preempt,
     };
     use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 
@@ -416,8 +417,7 @@ mod tests {
             barring += usize::from(found.barred.contains("eve") && !view.barred.contains("eve"));
             found
         };
-        let found =
-            scene.preempt_with("true", &[Mode::Share], &Evictions::up_to(60), &BTreeSet::new(), &mut search);
+        let found = scene.preempt_with("true", &[Mode::Share], &Evictions::up_to(60), &BTreeSet::new(), &mut search);
         assert!(found.answers.iter().all(|(_, answer)| answer.is_err()));
         assert!(searches > 8, "{searches}");
         assert_eq!(barring, 1, "of {searches} searches");

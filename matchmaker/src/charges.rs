@@ -134,7 +134,8 @@ pub struct Seats(BTreeMap<(Arc<str>, AdKey, String), Amounts>);
 impl Seats {
     /// Those that a gang of an account may share, and no others: there may be thousands, and many gangs are looked at.
     pub(crate) fn of_gang(&self, (snapshot, gang): (&Snapshot, &Gang), account: &Arc<str>) -> Seats {
-        let shared = gang.members.iter().filter_map(|member| Some((snapshot.ad(member.ad)?, member.ask.share.as_ref()?)));
+        let shared =
+            gang.members.iter().filter_map(|member| Some((snapshot.ad(member.ad)?, member.ask.share.as_ref()?)));
         let keys = shared.map(|(ad, share)| (Arc::clone(account), ad.key.clone(), share.clone()));
         Seats(keys.filter_map(|key| Some((self.0.get(&key)?.clone(), key))).map(|(held, key)| (key, held)).collect())
     }

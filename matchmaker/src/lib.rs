@@ -62,8 +62,8 @@ pub use plain::Listed;
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
-    HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal,
-    is_still_right, preempt,
+    HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right,
+    preempt,
 };
 pub use reservation::{
     Backfilled, HeldGangs, HeldOffers, Reservation, Reservations, Reserving, StoredReservation, backfill, free_at,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use classad::{Dialect, parse_ad};
 use matchmaker::{
     AdId, AdKey, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
-    Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others, may_keep,
-    negotiate, reserve, verify,
+    Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others,
+    may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -247,7 +247,8 @@ impl World {
                     nominated: &here.nominated,
                     room: 1,
                 };
-                let made = reserve((&here.pool, &gangs), &reserving, (&config, now), &mut SideSearches::new(&mut plain));
+                let made =
+                    reserve((&here.pool, &gangs), &reserving, (&config, now), &mut SideSearches::new(&mut plain));
                 nomination = made.made.into_iter().next().map(|made| made.gang);
             }
             for gang in &gangs {

@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, SideSearches, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, pool_charge, returning};
+use pool::{
+    CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, pool_charge,
+    returning,
+};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -58,9 +61,8 @@ impl Negotiator {
             let second = now.as_second();
             let mut nominations_found = nominations.look(&mut pool, &settings, second);
             let (mut cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
-            let mut find = |view: &Snapshot, settings: &EngineConfig, now: i64| {
-                preemption_engine.negotiate(view, settings, now)
-            };
+            let mut find =
+                |view: &Snapshot, settings: &EngineConfig, now: i64| preemption_engine.negotiate(view, settings, now);
             let (mut search, at) = (SideSearches::after(&cycle, &mut find), (&settings, second));
             nominations.reserve(&mut nominations_found, (&pool, &mut cycle), &mut search, at);
             nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut search, at);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crds::NominationKind;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, SideSearches,
-    Snapshot, StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, SideSearches, Snapshot,
+    StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
 };
 use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,

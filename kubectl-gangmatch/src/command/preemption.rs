@@ -6,8 +6,8 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config, Cycle, Preempting, Proposal, Reservation, Reserving, SideSearches, Snapshot, Verdict, preempt, reserve,
-    summary,
+    AdId, Config, Cycle, Preempting, Proposal, Reservation, Reserving, SideSearches, Snapshot, Verdict, preempt,
+    reserve, summary,
 };
 use policy::Evictions;
 use pool::{

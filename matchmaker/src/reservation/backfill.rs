@@ -9,8 +9,8 @@ use policy::Amount;
 use crate::budget::SIDE_SHARE;
 use crate::charges::{Policy, Prices};
 use crate::gang::Gang;
-use crate::model::{AdId, Config, Snapshot};
 use crate::left_over::SideSearches;
+use crate::model::{AdId, Config, Snapshot};
 
 use super::unshared;
 
