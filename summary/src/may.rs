@@ -233,6 +233,6 @@ mod tests {
             let scope = Scope { side: Scope::side(&body, Some(&nothing), &[]), partners: &[], implicit: None };
             may_hold(&parse_expr(&parts.join(" || "), Dialect::Gangmatch).unwrap(), &scope)
         };
-        assert_eq!([may(10), may(100), may(3000)], [false, false, true]);
+        assert_eq!([may(10), may(100), may(1000)], [false, false, true]);
     }
 }
