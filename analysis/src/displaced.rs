@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use classad::{Expr, Value};
 use matchmaker::{
-    AdId, AdKey, Config, FindGangs, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal, Snapshot,
-    preempt,
+    AdId, AdKey, Config, FindGangs, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal,
+    SideSearches, Snapshot, preempt,
 };
 use policy::{Mode, Refusal};
 
@@ -61,7 +61,8 @@ impl Displacing<'_> {
     pub fn ask(&self, root: AdId, search: &mut FindGangs<'_>) -> Result<Proposal, Hindrance> {
         let mut own = |terms: &PreemptionTerms, now: i64, waiting: &BTreeSet<AdId>| {
             let preempting = Preempting { terms, ..*self.preempting };
-            let found: Preemptions = preempt(self.pool, waiting, &preempting, (self.config, now), search);
+            let mut search = SideSearches::new(search);
+            let found: Preemptions = preempt(self.pool, waiting, &preempting, (self.config, now), &mut search);
             found.answers.into_iter().find(|(other, _)| *other == root).map(|(_, answer)| answer)
         };
         let terms = self.preempting.terms;

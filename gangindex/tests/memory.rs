@@ -230,4 +230,27 @@ mod tests {
             assert!(gangs > 10_000 && peak < 250 * MB, "{gangs} gangs, {} MB", peak / MB);
         }
     }
+
+    #[test]
+    fn c2_gangs_that_are_wide_by_the_partners_of_a_partner_take_no_more_room() {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let jobs = 1000;
+        let hub = "[Kind = 1; Ports = {[Label = r; Constraint = r.Want == 1], \
+                   [Label = m; Count = 60; Constraint = m.Memory == 64]}]";
+        let mut ads: Vec<PoolAd> =
+            (0..jobs).map(|number| machine("bob", &format!("h{number:04}"), hub, Consent::Everybody)).collect();
+        let one =
+            |number| machine("cs", &format!("m{number:04}"), "[Memory = 64; Requirements = true]", Consent::Everybody);
+        ads.extend((0..64).map(one));
+        ads.extend((0..jobs).map(|number| {
+            ad("Job", "bob", &format!("j{number:04}"), "[Want = 1; Ports = {[Label = h; Constraint = h.Kind == 1]}]")
+        }));
+        let (snapshot, config) = (snapshot(ads), Config { explains: false, ..Config::product() });
+        let before = MEMORY.current_usage();
+        MEMORY.reset_peak_usage();
+        let collective = Collective { candidates_max: 400_000, ..Collective::default() };
+        let placed = negotiate_together(&snapshot, &config, 0, &mut Indexed::new(), &collective);
+        let peak = MEMORY.peak_usage().saturating_sub(before);
+        assert!(placed.effort.gangs > 1000 && peak < 250 * MB, "{} gangs, {} MB", placed.effort.gangs, peak / MB);
+    }
 }

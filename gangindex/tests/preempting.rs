@@ -8,8 +8,9 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, Consent, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd, Preempting,
-        PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, Snapshot, Usage, preempt,
+        AdId, AdKey, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
+        Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches, Snapshot,
+        Usage, preempt,
     };
     use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 
@@ -139,6 +140,19 @@ mod tests {
             evictions: &Evictions,
             spared: &BTreeSet<AdId>,
         ) -> Preemptions {
+            let mut engine = Indexed::new();
+            let mut search = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
+            self.preempt_with(requirements, reasons, evictions, spared, &mut search)
+        }
+
+        fn preempt_with(
+            &self,
+            requirements: &str,
+            reasons: &[Mode],
+            evictions: &Evictions,
+            spared: &BTreeSet<AdId>,
+            search: &mut FindGangs<'_>,
+        ) -> Preemptions {
             let expr = |text: &str| parse_expr(text, Dialect::Gangmatch).unwrap();
             let reasons = reasons.iter().copied().collect();
             let terms = PreemptionTerms {
@@ -149,8 +163,7 @@ mod tests {
             let preempting = Preempting { terms: &terms, held: &self.held, ending: &[], spared, evictions };
             let waiting = self.snapshot.roots.iter().map(|root| root.ad).collect();
             let config = Config { explains: false, ..Config::product() };
-            let mut engine = Indexed::new();
-            let mut search = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
+            let mut search = SideSearches::new(search);
             preempt((&self.snapshot, &[]), &waiting, &preempting, (&config, NOW), &mut search)
         }
 
@@ -376,5 +389,37 @@ mod tests {
         let found = ask(&scene);
         assert_eq!([spent(&found, "bob"), spent(&found, "dan")].map(|steps| steps < most / 8), [true; 2]);
         assert!(victims_for_dan(&scene, &found) > 0);
+    }
+
+    /// Machines of `eve`, which her own jobs hold. What they say of jobs of others takes long, and is no.
+    fn costly_when_free(machines: usize) -> Scene {
+        let list = vec!["1 + 1"; 5000].join(",");
+        let mut pool = Pool::default();
+        for number in 0..machines {
+            let text = format!("Mine = other.A == 0; Fast = other.A == 0 || member(other.A, {{{list}}})");
+            pool.offer(("Machine", "eve", &format!("m{number:03}")), &text, &[("slots", 1)]);
+            pool.holds(("eve", format!("h{number:03}"), 0), "[A = 0; Constraint = other.Type == \"Machine\"]");
+        }
+        for number in 0..16 {
+            let text = format!("[A = {}; Constraint = other.Type == \"Machine\" && other.Fast]", number + 10);
+            pool.waits(("bob", format!("w{number:02}"), 0), &text);
+        }
+        pool.scene(["eve", "bob"].map(account).into())
+    }
+
+    #[test]
+    fn p6_offers_that_cost_something_only_when_they_are_free_have_one_budget_for_all_searches() {
+        let scene = costly_when_free(100);
+        let (mut engine, mut searches, mut barring) = (Indexed::new(), 0, 0);
+        let mut search = |view: &Snapshot, config: &Config, now: i64| {
+            let found = engine.negotiate(view, config, now);
+            searches += 1;
+            barring += usize::from(found.barred.contains("eve") && !view.barred.contains("eve"));
+            found
+        };
+        let found = scene.preempt_with("true", &[Mode::Share], &Evictions::up_to(60), &BTreeSet::new(), &mut search);
+        assert!(found.answers.iter().all(|(_, answer)| answer.is_err()));
+        assert!(searches > 8, "{searches}");
+        assert_eq!(barring, 1, "of {searches} searches");
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Quotas};
 
+use crate::budget::Owners;
 use crate::charges::{GangCharge, Policy, Prices, Seats};
 use crate::finder::Turn;
 use crate::gang::{Gang, as_u32, as_usize};
@@ -147,14 +148,17 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> GangCharge {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
-        self.policy.charge_of((self.snapshot, gang), self.account(root), &mut self.seats_for(gang), prices)
+        let account = self.account(root);
+        let mut seats = self.seats.of_gang((self.snapshot, gang), account);
+        self.policy.charge_of((self.snapshot, gang), account, &mut seats, prices)
     }
 
     /// The same by the numbers of counters: for every gang that is found.
     pub(crate) fn numbered_charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> NumberedCharge {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
-        self.count((root, gang), &mut self.seats_for(gang), prices)
+        let mut seats = self.seats.of_gang((self.snapshot, gang), self.account(root));
+        self.count((root, gang), &mut seats, prices)
     }
 
     fn count(&self, (root, gang): (&Root, &Gang), seats: &mut Seats, prices: &mut Prices) -> NumberedCharge {
@@ -169,14 +173,9 @@ impl<'s> AccountQueue<'s> {
         NumberedCharge { members, takes }
     }
 
-    /// The seats that a gang may share.
-    fn seats_for(&self, gang: &Gang) -> Seats {
-        if gang.members.iter().any(|member| member.ask.share.is_some()) { self.seats.clone() } else { Seats::default() }
-    }
-
-    /// Evaluates nothing more of the offers of these namespaces for jobs of others.
-    pub(crate) fn bar(&self, namespaces: &BTreeSet<String>) {
-        self.prices.borrow_mut().as_mut().into_iter().for_each(|prices| prices.bar(namespaces));
+    /// Charges what costs were computed for a root since this was called last; what the root pays itself, in fuel.
+    pub(crate) fn settle(&self, root: AdId, owners: &mut Owners) -> u64 {
+        self.prices.borrow_mut().as_mut().map_or(0, |prices| prices.settle(self.snapshot, root, owners))
     }
 
     /// The offers whose costs were computed since this was called last, and the fuel that it took.

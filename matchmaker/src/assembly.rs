@@ -429,6 +429,11 @@ impl<'s> Assembly<'s> {
         self.context.limits.fuel = self.config.limits.fuel.min(steps.saturating_mul(FUEL_OF_A_STEP));
     }
 
+    /// Lets the next evaluations take what is left of so many steps that all of them may take together.
+    pub(crate) fn allow_in_all(&mut self, steps: u64) {
+        self.allow(steps.saturating_sub(self.cost()));
+    }
+
     /// Whether an evaluation was not finished because it was allowed fewer steps than it may take: with more of them it could say
     /// something else.
     pub fn is_cut(&self) -> bool {

@@ -77,6 +77,11 @@ impl Owners {
     pub fn barred(&self) -> &BTreeSet<String> {
         &self.barred
     }
+
+    /// What was paid, in fuel, by namespace.
+    pub(crate) fn paid(&self) -> &BTreeMap<String, u64> {
+        &self.fuel
+    }
 }
 
 /// What each submitter may spend in a cycle, and has spent. Shares are equal; what is left of them when everything else is done

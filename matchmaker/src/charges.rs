@@ -6,7 +6,7 @@ use std::sync::Arc;
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
 
-use crate::budget::FAIR_FUEL;
+use crate::budget::{FAIR_FUEL, Owners};
 use crate::capacity::{Ask, Res};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
@@ -58,10 +58,24 @@ impl Prices {
     }
 
     /// Evaluates nothing more of offers of these namespaces for jobs of others: what is not known by then costs as if they stated nothing.
-    pub(crate) fn bar(&mut self, namespaces: &BTreeSet<String>) {
+    fn bar(&mut self, namespaces: &BTreeSet<String>) {
         if self.barred.len() != namespaces.len() {
             self.barred.clone_from(namespaces);
         }
+    }
+
+    /// Charges what was evaluated for a root since this was called last: offers of other namespaces pay for what is beyond what is fair, and
+    /// nothing more of those that have paid too much is evaluated. The rest, in fuel, is for the root.
+    pub(crate) fn settle(&mut self, snapshot: &Snapshot, root: AdId, owners: &mut Owners) -> u64 {
+        let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
+        let mut own = 0_u64;
+        for (offer, fuel) in self.take_used() {
+            let fair = if namespace(offer) == namespace(root) { fuel } else { fuel.min(FAIR_FUEL) };
+            own = own.saturating_add(fair);
+            namespace(offer).into_iter().for_each(|namespace| owners.pay(namespace, fuel - fair));
+        }
+        self.bar(owners.barred());
+        own
     }
 
     /// The offers that were evaluated since this was called last, and the fuel that it took.
@@ -118,6 +132,14 @@ pub struct GangCharge {
 pub struct Seats(BTreeMap<(Arc<str>, AdKey, String), Amounts>);
 
 impl Seats {
+    /// Those that a gang of an account may share, and no others: there may be thousands, and many gangs are looked at.
+    pub(crate) fn of_gang(&self, (snapshot, gang): (&Snapshot, &Gang), account: &Arc<str>) -> Seats {
+        let shared =
+            gang.members.iter().filter_map(|member| Some((snapshot.ad(member.ad)?, member.ask.share.as_ref()?)));
+        let keys = shared.map(|(ad, share)| (Arc::clone(account), ad.key.clone(), share.clone()));
+        Seats(keys.filter_map(|key| Some((self.0.get(&key)?.clone(), key))).map(|(held, key)| (key, held)).collect())
+    }
+
     /// An account takes some amounts of an offer, perhaps as part of a shared seat: what it holds more of with them.
     pub fn take(&mut self, account: &Arc<str>, offer: &AdKey, share: Option<&str>, amounts: Amounts) -> Amounts {
         let Some(share) = share else { return amounts };
@@ -296,6 +318,9 @@ fn micros(value: &Value) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
+    use crate::gang::Member;
+    use crate::score::Score;
+
     use super::*;
 
     #[test]
@@ -316,6 +341,31 @@ mod tests {
         ] {
             assert_eq!(micros(&value), expected, "{value:?}");
         }
+    }
+
+    #[test]
+    fn q1_of_thousands_of_seats_a_gang_is_counted_beside_its_own() {
+        let ad = classad::parse_ad("[]", classad::Dialect::Gangmatch).unwrap();
+        let key = |name: &str| AdKey { kind: "License".into(), namespace: "n".into(), name: name.into() };
+        let snapshot = Snapshot::new(["l", "m"].map(|name| PoolAd::asking(key(name), name, &ad)).into());
+        let [licence, other] = ["l", "m"].map(|name| snapshot.find(&key(name)).unwrap());
+        let member = |ad: AdId, share: Option<&str>| Member {
+            ad,
+            edge: None,
+            ask: Ask { allocation: Res::default(), share: share.map(str::to_owned) },
+        };
+        let members = [member(licence, Some("x")), member(other, None)].into_iter().collect();
+        let gang = Gang { members, score: Score::default() };
+        let (mut seats, amounts) = (Seats::default(), || Amounts::from([(policy::CHARGE.into(), 2)]));
+        for account in ["a", "b"].map(Arc::from) {
+            for name in ["l", "m"] {
+                for share in ["x", "y", "z"] {
+                    seats.take(&account, &key(name), Some(share), amounts());
+                }
+            }
+        }
+        let own = seats.of_gang((&snapshot, &gang), &Arc::from("a"));
+        assert_eq!(own, Seats([((Arc::from("a"), key("l"), "x".to_owned()), amounts())].into()));
     }
 
     #[test]

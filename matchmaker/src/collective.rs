@@ -272,8 +272,15 @@ const USUAL_MEMBERS: usize = 3;
 
 /// How many members each submitter may still have listed. Gangs are kept until all are placed, and their members are what takes memory.
 struct Shares {
-    left: BTreeMap<usize, usize>,
+    left: BTreeMap<usize, Left>,
     gangs_max: usize,
+}
+
+/// What one submitter has left.
+struct Left {
+    members: usize,
+    /// How many members its widest gang so far has: partners may have partners of their own, which no ad of a job tells.
+    widest: usize,
 }
 
 impl Shares {
@@ -281,21 +288,23 @@ impl Shares {
         let submitters: BTreeSet<usize> = window.iter().map(|turn| turn.submitter).collect();
         let share = collective.members_max / submitters.len().max(1);
         Shares {
-            left: submitters.into_iter().map(|submitter| (submitter, share)).collect(),
+            left: submitters.into_iter().map(|submitter| (submitter, Left { members: share, widest: 1 })).collect(),
             gangs_max: collective.gangs_max,
         }
     }
 
     /// How many gangs of a root may be listed.
     fn of_one(&self, turn: &Turn<'_>, snapshot: &Snapshot) -> usize {
-        let width = snapshot.ad(turn.ad).map_or(1, |ad| width(&ad.ports));
-        let left = self.left.get(&turn.submitter).map_or(0, |left| left / width);
-        self.gangs_max.min(left).max((LISTED_MIN * USUAL_MEMBERS / width).clamp(2, LISTED_MIN))
+        let (left, widest) = self.left.get(&turn.submitter).map_or((0, 1), |left| (left.members, left.widest));
+        let width = snapshot.ad(turn.ad).map_or(1, |ad| width(&ad.ports)).max(widest);
+        self.gangs_max.min(left / width).max((LISTED_MIN * USUAL_MEMBERS / width).clamp(2, LISTED_MIN))
     }
 
     fn pay(&mut self, turn: &Turn<'_>, gangs: &[Gang]) {
         let members = gangs.iter().map(|gang| gang.members.len()).sum();
-        self.left.get_mut(&turn.submitter).into_iter().for_each(|left| *left = left.saturating_sub(members));
+        let Some(left) = self.left.get_mut(&turn.submitter) else { return };
+        left.members = left.members.saturating_sub(members);
+        left.widest = gangs.iter().map(|gang| gang.members.len()).fold(left.widest, usize::max);
     }
 }
 

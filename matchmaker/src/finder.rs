@@ -105,6 +105,9 @@ pub struct Cycle {
     pub spent: u64,
     /// Namespaces whose offers were left out for jobs of other namespaces: their expressions cost others too much.
     pub barred: BTreeSet<String>,
+    /// What expensive expressions of offers have cost jobs of other namespaces, in fuel, by namespace of the offers; with what they had cost
+    /// before.
+    pub owners_fuel: BTreeMap<String, u64>,
     /// Roots that were not searched, because the cycle was ended from outside.
     pub skipped: Vec<AdId>,
     /// The root that was being searched when the cycle was ended from outside.
@@ -149,7 +152,7 @@ impl<'s> Round<'s> {
         let mut owners = Owners::new(config.owner_steps_max);
         snapshot.barred.iter().for_each(|namespace| owners.bar(namespace));
         let counting = snapshot.policy.iter().flat_map(|policy| &policy.counting);
-        counting.for_each(|(namespace, fuel)| owners.pay(namespace, *fuel));
+        counting.chain(&snapshot.owners_fuel).for_each(|(namespace, fuel)| owners.pay(namespace, *fuel));
         let left = Left { pool: snapshot.as_it_began(), counted: 0 };
         Round { snapshot, config, now, accounts, owners, last: false, cycle: Cycle::default(), left }
     }
@@ -160,7 +163,7 @@ impl<'s> Round<'s> {
             self.accounts.exceed_most();
         }
         self.cycle.over_budget = self.accounts.exceeded();
-        self.cycle.barred = self.owners.barred().clone();
+        (self.cycle.barred, self.cycle.owners_fuel) = (self.owners.barred().clone(), self.owners.paid().clone());
     }
 
     /// The pool as the gangs so far have left it.

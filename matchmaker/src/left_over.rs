@@ -4,10 +4,49 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::{Accounts, FUEL_OF_A_STEP, SIDE_SHARE};
-use crate::model::Config;
+use crate::finder::Cycle;
+use crate::model::{Config, Snapshot};
 
 /// How many amounts that claims hold are looked at in one step.
 const AMOUNTS_OF_A_STEP: usize = 20;
+
+/// Finds the gangs of all roots of a snapshot, in their order.
+pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
+
+/// The searches beside a cycle. What expensive expressions of offers cost others in the cycle and in all of these is bounded together, as it is
+/// in a cycle: else offers that are full would cost nothing in the cycle, and in each of these searches as much as in a cycle.
+pub struct SideSearches<'f> {
+    find: &'f mut FindGangs<'f>,
+    owners_fuel: BTreeMap<String, u64>,
+    barred: BTreeSet<String>,
+}
+
+impl<'f> SideSearches<'f> {
+    /// Searches after nothing.
+    pub fn new(find: &'f mut FindGangs<'f>) -> SideSearches<'f> {
+        SideSearches { find, owners_fuel: BTreeMap::new(), barred: BTreeSet::new() }
+    }
+
+    /// Searches after a cycle.
+    pub fn after(cycle: &Cycle, find: &'f mut FindGangs<'f>) -> SideSearches<'f> {
+        SideSearches { find, owners_fuel: cycle.owners_fuel.clone(), barred: cycle.barred.clone() }
+    }
+
+    /// The gangs of all roots of a view.
+    pub(crate) fn cycle(&mut self, view: &mut Snapshot, config: &Config, now: i64) -> Cycle {
+        view.owners_fuel.clone_from(&self.owners_fuel);
+        view.barred.extend(self.barred.iter().cloned());
+        let cycle = (self.find)(view, config, now);
+        self.owners_fuel.clone_from(&cycle.owners_fuel);
+        self.barred.extend(cycle.barred.iter().cloned());
+        cycle
+    }
+
+    /// The namespaces whose offers were left out in the end.
+    pub fn into_barred(self) -> BTreeSet<String> {
+        self.barred
+    }
+}
 
 /// Which roots are looked at: of each account the same number, as far as it has so many, and as many as there are turns for all.
 #[derive(Debug)]

@@ -55,14 +55,15 @@ pub use explain::{Shortage, bar, shortage, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
+pub use left_over::{FindGangs, SideSearches};
 pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot, Taken};
 pub use plain::Listed;
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{
-    FindGangs, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal,
-    is_still_right, preempt,
+    HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right,
+    preempt,
 };
 pub use reservation::{
     Backfilled, HeldGangs, HeldOffers, Reservation, Reservations, Reserving, StoredReservation, backfill, free_at,

@@ -132,6 +132,8 @@ pub struct Snapshot {
     pub frugal: BTreeSet<String>,
     /// Namespaces whose offers are left out for jobs of other namespaces, because their expressions have cost others too much lately.
     pub barred: BTreeSet<String>,
+    /// What their expressions have cost others in earlier searches of the same cycle, in fuel, by namespace.
+    pub(crate) owners_fuel: BTreeMap<String, u64>,
 }
 
 impl Snapshot {

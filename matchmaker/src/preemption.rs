@@ -14,9 +14,8 @@ use policy::{Amounts, Evictions, Mode, Quotas, Refusal};
 
 use crate::account_queue::AccountQueue;
 use crate::charges::Prices;
-use crate::finder::Cycle;
 use crate::gang::Gang;
-use crate::left_over::{StepsLeft, TurnsLeft};
+use crate::left_over::{SideSearches, StepsLeft, TurnsLeft};
 use crate::model::{AdId, Config, Snapshot};
 
 use self::claimed::ClaimedGangs;
@@ -96,9 +95,6 @@ pub struct Preemptions {
     pub fruitless: Vec<(Arc<str>, u64)>,
 }
 
-/// Finds the gangs of all roots of a snapshot, in their order.
-pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
-
 /// Which gangs have to end for the roots that a cycle has left over and that wait for capacity, in the order in which roots are served. What is
 /// decided for one root counts for the next: its gang is taken, and its victims hold nothing any more.
 ///
@@ -109,7 +105,7 @@ pub fn preempt(
     waiting: &BTreeSet<AdId>,
     preempting: &Preempting<'_>,
     (config, now): (&Config, i64),
-    search: &mut FindGangs<'_>,
+    search: &mut SideSearches<'_>,
 ) -> Preemptions {
     let mut all = Preemptions::default();
     let Some(policy) = snapshot.policy.clone() else { return all };
@@ -126,7 +122,7 @@ pub fn preempt(
     }
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
-    let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
+    let mut claimed = ClaimedGangs::of(&pool, preempting.held, (config, now));
     let mut steps = StepsLeft::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
     let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
     let mut turns = TurnsLeft::of(left.roots.iter().map(|root| queue.account(root)), PREEMPTION_ROOTS_MAX);
@@ -201,12 +197,12 @@ pub fn is_still_right(
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let own = gang.members.iter().map(|member| (member.ad, &member.ask));
     let pool = snapshot.freed(ending.map(|member| (member.ad, &member.ask)).chain(own));
-    let mut seats = policy.seats.clone();
+    let mut seats = policy.seats.of_gang((&pool, gang), account);
     let charge = policy.charge_of((&pool, gang), account, &mut seats, &mut Prices::of(config, now));
     // What is nominated counts as held already.
     policy.tree.own_roots(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
     let (quotas, ended) = (&quotas, &ended);
     let question =
         PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
-    question.is_answered_by(&mut ClaimedGangs::of(&pool, preempting.held, config), gang)
+    question.is_answered_by(&mut ClaimedGangs::of(&pool, preempting.held, (config, now)), gang)
 }

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use policy::{Amounts, Quotas};
 
 use crate::account_queue::AccountQueue;
+use crate::budget::Owners;
 use crate::capacity::Ask;
 use crate::charges::Policy;
 use crate::finder::Turn;
 use crate::gang::Gang;
-use crate::left_over::{RootSteps, StepsLeft, TurnsLeft};
+use crate::left_over::{RootSteps, SideSearches, StepsLeft, TurnsLeft};
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
-use crate::preemption::FindGangs;
 
 pub use self::backfill::{Backfilled, HeldGangs, StoredReservation, backfill, held_for_others};
 use self::occupancy::Occupancy;
@@ -74,6 +74,8 @@ pub struct Reservations {
     pub made: Vec<Reservation>,
     /// The steps that submitters have spent on roots for which nothing is reserved. Without submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
+    /// The roots that had a turn, and for which nothing can be reserved; only if more roots wait than have a turn.
+    pub hopeless: Vec<AdId>,
 }
 
 /// For which of the roots that a cycle has left over offers are held, in the order in which roots are served. Each gets the gang that is free
@@ -86,7 +88,7 @@ pub fn reserve(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     reserving: &Reserving<'_>,
     (config, now): (&Config, i64),
-    search: &mut FindGangs<'_>,
+    search: &mut SideSearches<'_>,
 ) -> Reservations {
     let mut all = Reservations::default();
     let Some(policy) = snapshot.policy.clone() else { return all };
@@ -97,12 +99,14 @@ pub fn reserve(
         return all;
     }
     let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
-    let found = gangs.iter().filter_map(|gang| found_now((snapshot, gang), &queue, reserving, (config, now)));
+    let roots: BTreeMap<AdId, &Root> = snapshot.roots.iter().map(|root| (root.ad, root)).collect();
+    let found = gangs.iter().filter_map(|gang| found_now((&roots, gang), &queue, reserving, (config, now)));
     let held: Vec<HeldOffers> = reserving.held.iter().cloned().chain(found).collect();
     let occupancy = Occupancy::of(&held);
     let everything = left.freed(occupancy.all());
     let (mut quotas, mut taken) = (queue.quotas().clone(), reserving.nominated.clone());
     let mut steps = StepsLeft::of(queue.names(), ROOTS_MAX, &snapshot.frugal, config);
+    let mut owners = Owners::new(config.owner_steps_max);
     let mut turns = TurnsLeft::of(left.roots.iter().map(|root| queue.account(root)), ROOTS_MAX);
     while let Some(turn) = queue.next() {
         if all.made.len() == reserving.room || config.stop.is_set() {
@@ -115,8 +119,10 @@ pub fn reserve(
         let mut of_root = steps.for_root(turn.submitter);
         let target =
             Target { left: &left, everything: &everything, occupancy: &occupancy, quotas: &quotas, taken: &taken };
-        let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search));
+        let is_hopeless = |best: &Option<Reservation>| best.is_none() && left.roots.len() > ROOTS_MAX;
+        let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search, &mut owners));
         steps.pay(turn.submitter, of_root, best.is_none());
+        all.hopeless.extend(is_hopeless(&best).then_some(turn.ad));
         if let Some(reservation) = best {
             let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
             taken.extend(keys);
@@ -150,7 +156,7 @@ pub fn may_keep(
     let charge = policy.charge_of(
         (snapshot, gang),
         account,
-        &mut policy.seats.clone(),
+        &mut policy.seats.of_gang((snapshot, gang), account),
         &mut crate::charges::Prices::of(config, now),
     );
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
@@ -173,13 +179,13 @@ fn unshared(gang: &Gang) -> impl Iterator<Item = (AdId, &Ask)> {
 
 /// What a gang of this cycle holds.
 fn found_now(
-    (snapshot, gang): (&Snapshot, &Gang),
+    (roots, gang): (&BTreeMap<AdId, &Root>, &Gang),
     queue: &AccountQueue<'_>,
     reserving: &Reserving<'_>,
     (config, now): (&Config, i64),
 ) -> Option<HeldOffers> {
     let id = gang.root()?;
-    let root = snapshot.roots.iter().find(|root| root.ad == id)?;
+    let root = roots.get(&id)?;
     let takes = queue.charge_of(root, gang, config, now).takes;
     let offers = gang.members.iter().filter(|member| member.edge.is_some());
     Some(HeldOffers {
@@ -209,7 +215,7 @@ impl Target<'_> {
         (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
         policy: &Policy,
         (config, now): (&Config, i64),
-        (steps, search): (&mut RootSteps, &mut FindGangs<'_>),
+        (steps, search, owners): (&mut RootSteps, &mut SideSearches<'_>, &mut Owners),
     ) -> Option<Reservation> {
         let mut view = self.everything.without_roots();
         view.barred.clone_from(&self.left.barred);
@@ -221,7 +227,7 @@ impl Target<'_> {
                 break;
             }
             view.roots = vec![root.clone()];
-            let cycle = search(&view, &Config { cycle_steps_max: steps.left(), ..config.clone() }, now);
+            let cycle = search.cycle(&mut view, &Config { cycle_steps_max: steps.left(), ..config.clone() }, now);
             steps.pay(cycle.spent);
             let Some(gang) = cycle.gangs.into_iter().next() else { break };
             if !steps.look_at(self.occupancy.amounts(&gang)) {
@@ -234,6 +240,7 @@ impl Target<'_> {
                 let mut quotas = self.quotas.clone();
                 self.occupancy.give_back(&in_the_way, policy, &mut quotas);
                 let takes = queue.charge_of(turn.root, &gang, config, now).takes;
+                steps.burn(queue.settle(turn.ad, owners));
                 let own_roots = policy.tree.own_roots(queue.account(turn.root))?;
                 let (free_at, count) = (self.occupancy.end(&in_the_way), in_the_way.len());
                 let cost = (free_at.is_none(), free_at, count);

@@ -27,6 +27,8 @@ pub enum Disagreement {
     TermsChanged(AdKey),
     /// The set of partners at a port of this member is not one that the port accepts any more.
     SetRefused(AdKey),
+    /// What was evaluated up to this member takes more steps than a cycle has.
+    TooExpensive(AdKey),
     /// The gang does not fit the ads: a member or a port is missing, or a port is left unbound.
     Malformed,
 }
@@ -40,12 +42,16 @@ impl fmt::Display for Disagreement {
             Disagreement::NotAllowed(key) => write!(out, "{key} does not take jobs of this namespace now"),
             Disagreement::TermsChanged(key) => write!(out, "what would be taken of {key} has changed"),
             Disagreement::SetRefused(key) => write!(out, "{key} no longer accepts its partners at one port together"),
+            Disagreement::TooExpensive(key) => {
+                write!(out, "the constraints up to that of {key} take more steps than a negotiation cycle has")
+            }
             Disagreement::Malformed => write!(out, "the gang does not fit the ads any more"),
         }
     }
 }
 
-/// Evaluates every edge of a gang again on a snapshot of its members as they are now.
+/// Evaluates every edge of a gang again on a snapshot of its members as they are now. All of it may take as many steps as a cycle: what was
+/// cheap when the gang was found may be expensive by now, if it reads the clock.
 ///
 /// `gang` names its members by their places in `snapshot`. What the gang itself holds must not be counted as taken there.
 ///
@@ -75,7 +81,7 @@ pub fn verified(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> 
         }
         assembly.seat(member.ad, ad, member.edge);
     }
-    bind(&mut assembly, gang, 0, Look::Again)?;
+    bind(&mut assembly, gang, 0, Look::Again(config.cycle_steps_max))?;
     let now_asked = assembly.gang();
     for (before, after) in gang.members.iter().zip(&now_asked.members) {
         if before.ask != after.ask {
@@ -130,7 +136,8 @@ pub(crate) fn assembled<'s>(snapshot: &'s Snapshot, gang: &Gang, config: &'s Con
 /// Whether edges are looked at while they are bound.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    Again,
+    /// All of them may take so many steps together.
+    Again(u64),
     Away,
 }
 
@@ -156,10 +163,13 @@ fn bind(assembly: &mut Assembly<'_>, gang: &Gang, member: usize, look: Look) -> 
             continue;
         }
         assembly.connect(member);
-        if look == Look::Away {
-            continue;
+        let Look::Again(steps) = look else { continue };
+        assembly.allow_in_all(steps);
+        let outcome = assembly.check(member);
+        if assembly.is_cut() {
+            return Err(Disagreement::TooExpensive(key));
         }
-        match assembly.check(member) {
+        match outcome {
             EdgeOutcome::Holds | EdgeOutcome::Excluded => {}
             EdgeOutcome::ParentRefuses => return Err(Disagreement::ParentRefuses(key)),
             EdgeOutcome::ChildRefuses => return Err(Disagreement::ChildRefuses(key)),
@@ -190,12 +200,70 @@ fn bind_port(
         return Err(Disagreement::Malformed);
     }
     let fits = |sizes: SetSizes| (sizes.least..=sizes.most).contains(&ads.len());
-    if look == Look::Again && !assembly.sizes(member, port).is_some_and(fits) {
+    let sizes = match look {
+        Look::Again(steps) => {
+            assembly.allow_in_all(steps);
+            assembly.sizes(member, port).is_some_and(fits)
+        }
+        Look::Away => true,
+    };
+    if !sizes {
         return Err(Disagreement::SetRefused(key));
     }
     for child in places {
         bind(assembly, gang, child, look)?;
     }
     assembly.bind_set(member, port);
-    if look == Look::Again && !assembly.check_set() { Err(Disagreement::SetRefused(key)) } else { Ok(()) }
+    let Look::Again(steps) = look else { return Ok(()) };
+    assembly.allow_in_all(steps);
+    if assembly.check_set() { Ok(()) } else { Err(Disagreement::SetRefused(key)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use classad::{Dialect, parse_ad};
+
+    use super::*;
+    use crate::capacity::{Res, Usage};
+    use crate::consent::Consent;
+    use crate::model::{Offer, PoolAd, Role};
+
+    fn ad(kind: &str, name: &str, text: &str) -> PoolAd {
+        let key = AdKey { kind: kind.into(), namespace: "eve".into(), name: name.into() };
+        PoolAd::asking(key, name, &parse_ad(text, Dialect::Gangmatch).unwrap())
+    }
+
+    fn machine(name: &str, text: &str) -> PoolAd {
+        let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
+        let offer = Offer {
+            capacity: slots.clone(),
+            default_request: slots,
+            usage: Usage::default(),
+            shared_by: None,
+            consent: Consent::Everybody,
+            open: true,
+            disclosed: false,
+        };
+        PoolAd { role: Role::Offers(Box::new(offer)), ..ad("Machine", name, text) }
+    }
+
+    #[test]
+    fn v1_a_gang_whose_expressions_became_expensive_takes_no_more_than_a_cycle() {
+        let list = vec!["1 + 1"; 10_000].join(",");
+        let costly = format!("[Type = \"Machine\"; Constraint = time() < 50 || !member(-1, {{{list}}})]");
+        let mut ads: Vec<PoolAd> = (0..12).map(|number| machine(&format!("m{number:02}"), &costly)).collect();
+        ads.push(ad("Job", "j", "[Ports = {[Label = m; Count = 12; Constraint = m.Type == \"Machine\"]}]"));
+        let snapshot = Snapshot::new(ads);
+        let root = snapshot.ads().find(|(_, ad)| ad.key.kind == "Job").map(|(id, _)| id).unwrap();
+        let config = Config { cycle_steps_max: 2_000, ..Config::product() };
+        let gang = crate::plain::best(&snapshot, root, &BTreeSet::new(), &config, 0).gang.unwrap();
+        assert_eq!(verify(&snapshot, &gang, &config, 0), Ok(()));
+        let found = verify(&snapshot, &gang, &config, 100);
+        assert!(matches!(found, Err(Disagreement::TooExpensive(_))), "{found:?}");
+        // With enough steps nothing is against it.
+        let config = Config { cycle_steps_max: 1_000_000, ..config };
+        assert_eq!(verify(&snapshot, &gang, &config, 100), Ok(()));
+    }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::account_queue::{AccountQueue, NumberedCharge};
-use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP};
+use crate::budget::FUEL_OF_A_STEP;
 use crate::finder::{Finder, Found, Round, Turn};
 use crate::gang::Gang;
-use crate::model::{AdId, AdKey, Config, Root};
+use crate::model::{AdKey, Config, Root};
 use crate::plain::{Filter, best_of};
 use crate::why_not::QuotaExceeded;
 
@@ -64,16 +64,8 @@ fn stands_against(
 ) -> (Option<QuotaExceeded>, Option<NumberedCharge>) {
     let Some(gang) = &found.gang else { return (None, None) };
     let charge = queue.numbered_charge_of(turn.root, gang, round.config, round.now);
-    let snapshot = round.snapshot;
-    let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
-    let mut own = 0_u64;
-    for (offer, fuel) in queue.take_used() {
-        let fair = if namespace(offer) == namespace(turn.ad) { fuel } else { fuel.min(FAIR_FUEL) };
-        own = own.saturating_add(fair);
-        namespace(offer).into_iter().for_each(|namespace| round.owners.pay(namespace, fuel - fair));
-    }
+    let own = queue.settle(turn.ad, &mut round.owners);
     round.accounts.pay(turn.submitter, own / FUEL_OF_A_STEP);
-    queue.bar(round.owners.barred());
     (queue.exceeded_by(&charge), Some(charge))
 }
 

@@ -158,7 +158,13 @@ impl Scene {
         let evictions = Evictions::up_to(victims_max);
         let preempting = Preempting { terms, held: &self.held, ending: &[], spared: &spared, evictions: &evictions };
         let config = (&Config::product(), NOW);
-        let found = preempt((&self.snapshot, &cycle.gangs), &waiting, &preempting, config, &mut find);
+        let found = preempt(
+            (&self.snapshot, &cycle.gangs),
+            &waiting,
+            &preempting,
+            config,
+            &mut matchmaker::SideSearches::new(&mut find),
+        );
         let after = self.snapshot.after(&cycle.gangs);
         (after, cycle.gangs, found)
     }

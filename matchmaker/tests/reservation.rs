@@ -8,8 +8,8 @@ use std::sync::Arc;
 use classad::{Dialect, parse_ad};
 use matchmaker::{
     AdId, AdKey, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
-    Reserving, Role, Root, Seats, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others, may_keep,
-    negotiate, reserve, verify,
+    Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others,
+    may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -230,7 +230,7 @@ impl World {
                 let all: BTreeMap<AdId, i64> = unmatched.iter().map(|root| (*root, now)).collect();
                 let ends = if mistake == Some(Mistake::AnyLength) { &all } else { &here.ends };
                 let held = HeldGangs { reserved: &reserved, waiting: &unmatched, ends };
-                let used = backfill((&here.pool, &gangs), held, (&config, now), &mut plain);
+                let used = backfill((&here.pool, &gangs), held, (&config, now), &mut SideSearches::new(&mut plain));
                 for gang in &used.gangs {
                     let (root, until) = (gang.root().unwrap(), free_at.ok_or("it is not known when it is free")?);
                     if mistake.is_none() && here.ends.get(&root).is_none_or(|ends| *ends > until) {
@@ -247,7 +247,8 @@ impl World {
                     nominated: &here.nominated,
                     room: 1,
                 };
-                let made = reserve((&here.pool, &gangs), &reserving, (&config, now), &mut plain);
+                let made =
+                    reserve((&here.pool, &gangs), &reserving, (&config, now), &mut SideSearches::new(&mut plain));
                 nomination = made.made.into_iter().next().map(|made| made.gang);
             }
             for gang in &gangs {
@@ -335,7 +336,7 @@ fn reserved(here: &Now, room: usize) -> Vec<Reservation> {
     let candidates = BTreeSet::from([here.big.unwrap()]);
     let reserving =
         Reserving { held: &here.held, ends: &here.ends, candidates: &candidates, nominated: &here.nominated, room };
-    reserve((&here.pool, &[]), &reserving, (&Config::product(), 0), &mut plain).made
+    reserve((&here.pool, &[]), &reserving, (&Config::product(), 0), &mut SideSearches::new(&mut plain)).made
 }
 
 #[test]
@@ -390,8 +391,8 @@ fn a_job_that_ends_in_time_uses_what_is_held_and_others_are_told() {
         assert_eq!(free_at, Some(9));
         let reserved = [StoredReservation { root: here.big.unwrap(), gang: gang.clone(), free_at }];
         let held = HeldGangs { reserved: &reserved, waiting: &waiting, ends: &here.ends };
-        let used = backfill((&here.pool, &[]), held, (&config, 1), &mut plain).gangs.len();
-        (used, held_for_others((&here.pool, &[]), held, (&config, 1), &mut plain).len())
+        let used = backfill((&here.pool, &[]), held, (&config, 1), &mut SideSearches::new(&mut plain)).gangs.len();
+        (used, held_for_others((&here.pool, &[]), held, (&config, 1), &mut SideSearches::new(&mut plain)).len())
     };
     assert_eq!([2, 3, 4].map(&mut using), [(1, 1), (0, 1), (0, 1)], "one ends at 9, one later, and one does not say");
 }
@@ -413,7 +414,7 @@ fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_h
             let found = if finds { plain(view, &Config::product(), now) } else { Cycle::default() };
             Cycle { spent: config.cycle_steps_max, ..found }
         };
-        let found = reserve((&here.pool, &[]), &reserving, (&config, 0), &mut costly);
+        let found = reserve((&here.pool, &[]), &reserving, (&config, 0), &mut SideSearches::new(&mut costly));
         assert!(given <= config.cycle_steps_max / 4, "{given}");
         assert!(searched.contains(&here.big.unwrap()), "the account that has one job has a turn");
         let fruitless: u64 = found.fruitless.iter().map(|(_, steps)| steps).sum();
@@ -423,6 +424,8 @@ fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_h
             // Each takes half of what its namespace has left, until there is nothing to halve.
             assert!(searched.len() > 8 && searched.len() <= 16, "{}", searched.len());
             assert_eq!((found.made.len(), fruitless), (0, given));
+            // More wait than have a turn: the next time it is the turn of others.
+            assert_eq!(found.hopeless.len(), 16);
         }
     }
     let reserved: Vec<StoredReservation> = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1)
@@ -435,7 +438,7 @@ fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_h
         Cycle::default()
     };
     let all = HeldGangs { reserved: &reserved, waiting: &candidates, ends };
-    backfill((&here.pool, &[]), all, (&config, 0), &mut costly);
-    held_for_others((&here.pool, &[]), all, (&config, 0), &mut costly);
+    backfill((&here.pool, &[]), all, (&config, 0), &mut SideSearches::new(&mut costly));
+    held_for_others((&here.pool, &[]), all, (&config, 0), &mut SideSearches::new(&mut costly));
     assert!(0 < given && given <= config.cycle_steps_max / 2, "{given}");
 }

@@ -76,13 +76,23 @@ pub struct Obstacles<'p> {
     left: BTreeMap<String, u64>,
     /// What each namespace may use.
     each: OnceCell<u64>,
+    /// What cannot be claimed by jobs of a namespace, by namespace: thousands of jobs ask for it.
+    causes: BTreeMap<String, Arc<Causes>>,
+}
+
+/// The offers that jobs of a namespace cannot claim though their owners allow it, and why.
+#[derive(Default)]
+struct Causes {
+    all: BTreeMap<AdId, Cause>,
+    closed: BTreeSet<AdId>,
+    untrusted: BTreeSet<AdId>,
 }
 
 impl<'p> Obstacles<'p> {
     /// Of jobs in this pool. An offer is named if it is in the namespace of the job, or if its owner discloses it.
     pub fn of(pool: &'p Snapshot, unavailable: &'p [Unavailable]) -> Obstacles<'p> {
-        let (opened, left, each) = (OnceCell::new(), BTreeMap::new(), OnceCell::new());
-        Obstacles { pool, unavailable, opened, names_all: false, left, each }
+        let (opened, left, each, causes) = (OnceCell::new(), BTreeMap::new(), OnceCell::new(), BTreeMap::new());
+        Obstacles { pool, unavailable, opened, names_all: false, left, each, causes }
     }
 
     /// The same for a reader who may read all offers.
@@ -105,6 +115,9 @@ impl<'p> Obstacles<'p> {
             return Some(Vec::new());
         };
         let mut steps = self.left.get(&namespace).copied().unwrap_or_else(|| self.each());
+        if steps == 0 {
+            return None;
+        }
         let found = match &unmatched.verdict {
             Verdict::NoCandidates { .. } | Verdict::RefusedByOffers { .. } | Verdict::NoConsistentGang => {
                 self.withheld(unmatched, &namespace, &mut steps, (config, now))
@@ -128,36 +141,44 @@ impl<'p> Obstacles<'p> {
         })
     }
 
+    fn causes(&mut self, namespace: &str) -> Arc<Causes> {
+        if let Some(known) = self.causes.get(namespace) {
+            return Arc::clone(known);
+        }
+        let mut causes = Causes::default();
+        for offer in self.unavailable.iter().filter(|offer| offer.consent.admits(namespace)) {
+            let Some((id, cause)) = self.pool.find(&offer.key).zip(offer.cause(namespace)) else { continue };
+            let group = if cause == Cause::Untrusted { &mut causes.untrusted } else { &mut causes.closed };
+            group.insert(id);
+            causes.all.insert(id, cause);
+        }
+        let causes = Arc::new(causes);
+        self.causes.insert(namespace.to_owned(), Arc::clone(&causes));
+        causes
+    }
+
     fn withheld(
-        &self,
+        &mut self,
         unmatched: &Unmatched,
         namespace: &str,
         steps: &mut u64,
         settings: (&Config, i64),
     ) -> Vec<Obstacle> {
-        let causes: BTreeMap<AdId, Cause> = self
-            .unavailable
-            .iter()
-            .filter(|offer| offer.consent.admits(namespace))
-            .filter_map(|offer| Some((self.pool.find(&offer.key)?, offer.cause(namespace)?)))
-            .collect();
-        if causes.is_empty() {
+        let causes = self.causes(namespace);
+        if causes.all.is_empty() {
             return Vec::new();
         }
         let opened = self.opened.get_or_init(|| opened(self.pool, self.unavailable));
         // Closed offers first: offers that only an administrator could admit can be created by any tenant.
-        let [untrusted, closed] = [true, false].map(|is_untrusted| {
-            let ids = causes.iter().filter(|(_, cause)| (**cause == Cause::Untrusted) == is_untrusted);
-            ids.map(|(id, _)| *id).collect::<BTreeSet<AdId>>()
-        });
-        let lacking = withheld(opened, unmatched.root, &[closed, untrusted], steps, settings).into_iter();
+        let groups = [causes.closed.clone(), causes.untrusted.clone()];
+        let lacking = withheld(opened, unmatched.root, &groups, steps, settings).into_iter();
         let obstacle = |lacking: Lacking| Obstacle {
             port: unmatched.ports.get(lacking.port).map(|port| port.label.clone()).unwrap_or_default(),
             offers: lacking
                 .offers
                 .iter()
                 .filter_map(|id| {
-                    let cause = causes.get(id)?.clone();
+                    let cause = causes.all.get(id)?.clone();
                     // What anybody can create gives no stranger's namespace a name in other people's conditions.
                     let is_told = self.names_all || cause != Cause::Untrusted;
                     Some((self.name(*id, namespace).filter(|_| is_told), cause))

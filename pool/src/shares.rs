@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{Match, charge_micros};
-use matchmaker::{Config, Policy, PoolAd, Prices, Snapshot};
+use matchmaker::{Config, Policy, PoolAd, Prices, Snapshot, charge_by_weights};
 use policy::{Amount, CHARGE, GANGS};
 
 use crate::objects::Objects;
@@ -41,9 +41,82 @@ fn last_charge(objects: &Objects, job: &PoolAd) -> Option<Amount> {
     charges(last).map(|charges| charges.into_iter().sum())
 }
 
+/// How much fuel the prices of the offers of one namespace may take here: the others count as the weights of the pool say.
+const NAMESPACE_FUEL: u64 = 200_000;
+
 /// What all open offers together cost, in micros.
 pub fn pool_charge(snapshot: &Snapshot, policy: &Policy, now: i64) -> Amount {
+    pool_charge_and_fuel(snapshot, policy, now).0
+}
+
+/// The same, and the fuel that it took.
+fn pool_charge_and_fuel(snapshot: &Snapshot, policy: &Policy, now: i64) -> (Amount, u64) {
     let mut prices = Prices::of(&Config::product(), now);
-    let open = snapshot.ads().filter(|(_, ad)| ad.offer().is_some_and(|offer| offer.open));
-    open.map(|(id, _)| policy.charge_of_all(snapshot, id, &mut prices)).sum()
+    let mut used: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut sum = 0;
+    for (id, ad) in snapshot.ads() {
+        let Some(offer) = ad.offer().filter(|offer| offer.open) else { continue };
+        let used = used.entry(&ad.key.namespace).or_default();
+        if *used > NAMESPACE_FUEL {
+            sum += charge_by_weights(&policy.weights, offer.capacity.iter());
+        } else {
+            sum += policy.charge_of_all(snapshot, id, &mut prices);
+            *used += prices.take_used().into_iter().map(|(_, fuel)| fuel).sum::<u64>();
+        }
+    }
+    (sum, used.values().sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use classad::{Dialect, parse_ad, parse_expr};
+    use matchmaker::{AdKey, Consent, CountedOffer, Offer, Res, Role, Seats, Usage};
+    use policy::{Amounts, Tree};
+
+    use super::*;
+
+    fn offer(namespace: &str, name: &str) -> PoolAd {
+        let key = AdKey { kind: "Machine".into(), namespace: namespace.into(), name: name.into() };
+        let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
+        let offer = Offer {
+            capacity: slots.clone(),
+            default_request: slots,
+            usage: Usage::default(),
+            shared_by: None,
+            consent: Consent::same(namespace),
+            open: true,
+            disclosed: false,
+        };
+        let ad = PoolAd::asking(key, name, &parse_ad("[]", Dialect::Gangmatch).unwrap());
+        PoolAd { role: Role::Offers(Box::new(offer)), ..ad }
+    }
+
+    #[test]
+    fn q2_what_watching_shares_costs_is_bounded_for_each_namespace() {
+        let mut ads: Vec<PoolAd> = (0..500).map(|number| offer("eve", &format!("m{number:03}"))).collect();
+        ads.push(offer("zoe", "m"));
+        let snapshot = Snapshot::new(ads);
+        let list = vec!["1 + 1"; 4000].join(",");
+        let expr = |text: &str| parse_expr(text, Dialect::Gangmatch).unwrap();
+        let priced = |ad: &PoolAd| match ad.key.namespace.as_str() {
+            "eve" => expr(&format!("member(-1, {{{list}}}) ? 1 : 2")),
+            _ => expr("7"),
+        };
+        let counted = |ad: &PoolAd| CountedOffer { charge_weight: Some(priced(ad)), counters: Vec::new() };
+        let policy = Policy {
+            tree: Tree::new([]),
+            total: Amounts::new(),
+            account_of: BTreeMap::new(),
+            offers: snapshot.ads().map(|(id, ad)| (id, Arc::new(counted(ad)))).collect(),
+            weights: BTreeMap::new(),
+            seats: Seats::default(),
+            counting: BTreeMap::new(),
+        };
+        let (charge, fuel) = pool_charge_and_fuel(&snapshot, &policy, 0);
+        assert!(fuel > NAMESPACE_FUEL && fuel < 2 * NAMESPACE_FUEL, "{fuel}");
+        // Each costs 2 charges or, as if it stated nothing, 1; the last one costs what it states.
+        assert!(charge > 507 * MICROS && charge < 600 * MICROS, "{charge}");
+    }
 }

@@ -42,6 +42,8 @@ pub struct CycleInputs {
     pub unverified: BTreeSet<String>,
     /// Offers that refused a job and are not to be asked again yet, by the job's uid.
     pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
+    /// Namespaces whose offers are left out for jobs of other namespaces, because of what they cost.
+    pub barred: BTreeSet<String>,
 }
 
 impl CycleInputs {

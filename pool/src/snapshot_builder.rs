@@ -1,7 +1,7 @@
 //! One snapshot after the other: an ad that has not changed is the very same in both, so that the engine recognizes it.
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::Offer;
@@ -78,9 +78,11 @@ impl SnapshotBuilder {
         self.offers.extend(context.offers(&objects.machines, &mut known));
         let same =
             before.len() == self.offers.len() && before.iter().zip(&self.offers).all(|(old, new)| new.gives_as(old));
-        self.unmatchable.begin();
+        self.unmatchable.begin(&inputs.barred);
         if !same {
-            self.unmatchable.clear();
+            let changed = changed(&before, &self.offers);
+            let mut concerned = Admitted::to(changed.into_iter());
+            self.unmatchable.retain(|ad| !concerned.has(&ad.key.namespace));
         }
         all.extend(self.offers.iter().map(|built| built.ad.clone()));
         let mut snapshot = match self.snapshot.take().filter(|last| is_of(last, &all)) {
@@ -118,9 +120,10 @@ impl SnapshotBuilder {
 
     /// Takes in what a cycle has found about the last snapshot, as far as the jobs with these uids are concerned.
     pub fn learn(&mut self, snapshot: &Snapshot, cycle: &Cycle, is_concerned: impl Fn(&str) -> bool) {
-        if !self.offers.iter().any(|built| built.ad.is_timely()) {
-            self.unmatchable.note(snapshot, cycle, is_concerned);
-        }
+        // Where an offer reads the clock or chance, a cycle says nothing of the jobs that it admits.
+        let timely = self.offers.iter().map(|built| &*built.ad).filter(|ad| ad.is_timely());
+        let mut unsure = Admitted::to(timely);
+        self.unmatchable.note(snapshot, cycle, |ad| is_concerned(&ad.uid) && !unsure.has(&ad.key.namespace));
     }
 }
 
@@ -131,6 +134,44 @@ impl BuiltOffer {
         Arc::ptr_eq(&self.ad, &old.ad)
             || self.ad.looks_like(&old.ad)
                 && terms().is_some_and(|(is, was)| is.open == was.open && is.has_terms_of(was))
+    }
+}
+
+/// The offers that are not the same in both lists, as they were and as they are.
+fn changed<'b>(before: &'b [BuiltOffer], now: &'b [BuiltOffer]) -> Vec<&'b PoolAd> {
+    let find = |list: &'b [BuiltOffer], own: &BuiltOffer| {
+        list.binary_search_by(|built| built.ad.key.cmp(&own.ad.key)).ok().and_then(|place| list.get(place))
+    };
+    let mut changed = Vec::new();
+    for new in now {
+        let old = find(before, new);
+        if old.is_none_or(|old| !new.gives_as(old)) {
+            changed.extend([Some(new), old].into_iter().flatten());
+        }
+    }
+    changed.extend(before.iter().filter(|old| find(now, old).is_none()));
+    changed.into_iter().map(|built| &*built.ad).collect()
+}
+
+/// The namespaces whose jobs some offers admit, as far as it was asked.
+struct Admitted<'b> {
+    offers: Vec<&'b PoolAd>,
+    known: BTreeMap<String, bool>,
+}
+
+impl<'b> Admitted<'b> {
+    fn to(offers: impl Iterator<Item = &'b PoolAd>) -> Admitted<'b> {
+        Admitted { offers: offers.collect(), known: BTreeMap::new() }
+    }
+
+    fn has(&mut self, namespace: &str) -> bool {
+        if let Some(known) = self.known.get(namespace) {
+            return *known;
+        }
+        let admits = |ad: &&PoolAd| ad.offer().is_some_and(|offer| offer.admits(namespace));
+        let admits = self.offers.iter().any(admits);
+        self.known.insert(namespace.to_owned(), admits);
+        admits
     }
 }
 

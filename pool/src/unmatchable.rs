@@ -2,7 +2,7 @@
 //!
 //! Thousands of jobs that ask for what is not there would otherwise make every cycle longer, for all.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use matchmaker::{Cycle, PoolAd, Snapshot};
@@ -18,6 +18,8 @@ pub struct Unmatchable {
     roots: HashMap<String, LeftOut>,
     /// The number of the snapshot.
     snapshot: u64,
+    /// The namespaces whose offers were left out because of their cost when that was found.
+    without: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -49,21 +51,21 @@ impl Unmatchable {
         self.roots.get(&ad.uid).is_some_and(|known| std::ptr::eq(Arc::as_ptr(&known.ad), ad))
     }
 
-    /// Begins with the next snapshot.
-    pub(crate) fn begin(&mut self) {
+    /// Begins with the next snapshot, for a cycle that leaves out the offers of these namespaces. Once offers come back, nothing is known.
+    pub(crate) fn begin(&mut self, barred: &BTreeSet<String>) {
         self.snapshot += 1;
+        if !self.without.is_subset(barred) {
+            self.clear();
+        }
         self.roots.retain(|_, known| known.until > self.snapshot);
     }
 
-    /// Remembers what a cycle has found. Where offers were left out because of their cost, it says nothing of other cycles; nor does it
-    /// of a job that reads the clock or chance.
-    pub(crate) fn note(&mut self, snapshot: &Snapshot, cycle: &Cycle, is_concerned: impl Fn(&str) -> bool) {
-        if !cycle.barred.is_empty() {
-            return;
-        }
+    /// Remembers what a cycle has found of jobs; it says nothing of one that reads the clock or chance.
+    pub(crate) fn note(&mut self, snapshot: &Snapshot, cycle: &Cycle, mut is_concerned: impl FnMut(&PoolAd) -> bool) {
+        self.without.extend(cycle.barred.iter().cloned());
         let lasting = cycle.unmatched.iter().filter(|unmatched| unmatched.why.verdict.is_lasting());
         for ad in lasting.filter_map(|unmatched| snapshot.shared(unmatched.root)) {
-            if is_concerned(&ad.uid) && !ad.is_timely() {
+            if is_concerned(ad) && !ad.is_timely() {
                 let spread = u64::try_from(self.roots.len()).unwrap_or(0) % SNAPSHOTS;
                 let until = self.snapshot + SNAPSHOTS + spread;
                 self.roots.insert(ad.uid.clone(), LeftOut { ad: Arc::clone(ad), until });
@@ -72,11 +74,12 @@ impl Unmatchable {
     }
 
     /// Forgets those of which this is not true.
-    pub(crate) fn retain(&mut self, is_left_out: impl Fn(&PoolAd) -> bool) {
+    pub(crate) fn retain(&mut self, mut is_left_out: impl FnMut(&PoolAd) -> bool) {
         self.roots.retain(|_, known| is_left_out(&known.ad));
     }
 
-    pub(crate) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.roots.clear();
+        self.without.clear();
     }
 }

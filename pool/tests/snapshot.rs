@@ -155,10 +155,59 @@ mod tests {
 
     /// How many roots the next snapshot has, and how many jobs it leaves out; what a cycle finds of it is learnt.
     fn next(builder: &mut SnapshotBuilder, objects: &Objects) -> (usize, usize) {
-        let pool = builder.build(objects, &CycleInputs::default());
+        next_without(&[], builder, objects)
+    }
+
+    /// The same if the offers of some namespaces are left out.
+    fn next_without(barred: &[&str], builder: &mut SnapshotBuilder, objects: &Objects) -> (usize, usize) {
+        let barred: BTreeSet<String> = barred.iter().map(|name| (*name).to_owned()).collect();
+        let inputs = CycleInputs { barred, ..CycleInputs::default() };
+        let mut pool = builder.build(objects, &inputs);
+        pool.barred = inputs.barred;
         let counts = (pool.roots.len(), builder.unmatchable().len());
         builder.learn(&pool, &negotiate(&pool, &Config::product(), 0), |_| true);
         counts
+    }
+
+    fn of_eve(mut machine: Machine) -> Machine {
+        machine.metadata.namespace = Some("eve".to_owned());
+        machine
+    }
+
+    #[test]
+    fn u1_namespaces_that_are_left_out_keep_no_hopeless_job_in_every_cycle() {
+        let mut asking = job("j", &[]);
+        asking.spec.ad.constraint = expr("other.M > 1");
+        let mut all = objects(&[asking], &[machine("m")], &[]);
+        let mut costly = of_eve(open_to_all(machine("m")));
+        costly.spec.ad.attributes = Some([("M".to_owned(), 2.into())].into());
+        all.machines.put(costly);
+        let mut builder = SnapshotBuilder::default();
+        let without = |builder: &mut SnapshotBuilder| next_without(&["eve"], builder, &all);
+        assert_eq!([(); 3].map(|()| without(&mut builder)), [(1, 0), (0, 1), (0, 1)]);
+        assert_eq!(next(&mut builder, &all), (1, 0), "they are back, and may be what it asks for");
+    }
+
+    #[test]
+    fn u2_offers_that_do_not_admit_a_job_keep_it_in_no_cycle_by_reading_the_clock_or_by_changing() {
+        let mut asking = job("j", &[]);
+        asking.spec.ad.constraint = expr("other.M > 1");
+        let mut all = objects(&[asking], &[machine("m")], &[]);
+        let with_clock = |mut machine: Machine| {
+            machine.spec.ad.constraint = expr("time() > 0");
+            machine
+        };
+        all.machines.put(with_clock(of_eve(machine("clock"))));
+        let mut builder = SnapshotBuilder::default();
+        assert_eq!([(); 3].map(|()| next(&mut builder, &all)), [(1, 0), (0, 1), (0, 1)]);
+        for name in ["a", "b"] {
+            all.machines.put(of_eve(machine(name)));
+            assert_eq!(next(&mut builder, &all), (0, 1));
+        }
+        all.machines.put(machine("another"));
+        assert_eq!(next(&mut builder, &all), (1, 0));
+        all.machines.put(with_clock(machine("own")));
+        assert_eq!([(); 2].map(|()| next(&mut builder, &all)), [(1, 0); 2]);
     }
 
     #[test]

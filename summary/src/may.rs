@@ -18,6 +18,9 @@ use crate::values::Values;
 /// value.
 const PARTS_MAX: u32 = 20_000;
 
+/// How many parts an evaluation counts as: it may take a fraction of a millisecond.
+const PARTS_OF_AN_EVALUATION: u32 = 40;
+
 /// How deep parts may nest.
 const DEPTH_MAX: u32 = 200;
 
@@ -81,7 +84,7 @@ impl<'a> Evaluator<'_, 'a> {
             }
             Kind::Elvis { value, fallback } => elvis(of(value), || of(fallback)),
             Kind::Call(call) => self.call(call, expr, side, depth),
-            Kind::List(_) | Kind::Subscript { .. } => own_value(expr, side).unwrap_or_else(Values::any),
+            Kind::List(_) | Kind::Subscript { .. } => self.own_value(expr, side).unwrap_or_else(Values::any),
             Kind::Attribute { absolute: true, .. } | Kind::Ad(_) => Values::any(),
         }
     }
@@ -146,7 +149,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
         let depth_of_open = self.open.borrow().len();
         self.open.borrow_mut().push(place);
-        let mut values = own_value(expr, side).unwrap_or_else(|| self.values(expr, side, depth + 1));
+        let mut values = self.own_value(expr, side).unwrap_or_else(|| self.values(expr, side, depth + 1));
         self.open.borrow_mut().pop();
         if self.met.get().is_some_and(|met| met <= depth_of_open) {
             values = Values::any();
@@ -176,14 +179,18 @@ impl<'a> Evaluator<'_, 'a> {
                 let items: Vec<Values> = list.as_list().into_iter().flatten().map(of).collect();
                 member(&of(wanted), &items)
             }
-            _ => own_value(expr, side).unwrap_or_else(Values::any),
+            _ => self.own_value(expr, side).unwrap_or_else(Values::any),
         }
     }
-}
 
-/// The value of an expression that reads nothing but the job.
-fn own_value(expr: &Expr, side: &Side<'_>) -> Option<Values> {
-    side.value(expr).map(|value| Values::of(&value, &WORKING))
+    /// The value of an expression that reads nothing but the job.
+    fn own_value(&self, expr: &Expr, side: &Side<'_>) -> Option<Values> {
+        if expr.as_literal().is_none() {
+            self.parts.set(self.parts.get().saturating_add(PARTS_OF_AN_EVALUATION));
+        }
+        let value = if self.parts.get() > PARTS_MAX { None } else { side.value(expr) };
+        value.map(|value| Values::of(&value, &WORKING))
+    }
 }
 
 /// Any operator but `&&` and `||`.
@@ -210,4 +217,22 @@ fn elvis(value: Values, fallback: impl Fn() -> Values) -> Values {
         return value;
     }
     Values { undefined: false, ..value }.join(&fallback(), &WORKING)
+}
+
+#[cfg(test)]
+mod tests {
+    use classad::{Ad, Dialect, parse_expr};
+
+    use super::*;
+
+    #[test]
+    fn s1_a_condition_that_takes_thousands_of_evaluations_may_be_true() {
+        let may = |calls: usize| {
+            let parts: Vec<String> = (0..calls).map(|number| format!("size({{1, {number}}}) > 2")).collect();
+            let (body, nothing) = (Ad::new(), Ad::new());
+            let scope = Scope { side: Scope::side(&body, Some(&nothing), &[]), partners: &[], implicit: None };
+            may_hold(&parse_expr(&parts.join(" || "), Dialect::Gangmatch).unwrap(), &scope)
+        };
+        assert_eq!([may(10), may(100), may(1000)], [false, false, true]);
+    }
 }

@@ -66,8 +66,7 @@ impl Claims {
         if let Some(why) = is_foreign(found) {
             return Some(why);
         }
-        let objects = self.context.cache.lock();
-        let recalled = gang_of(found, &objects)?;
+        let recalled = gang_of(found, &self.context.cache.lock())?;
         let (engine, now) = (self.engine_of(found), self.context.clock.now().as_second());
         match verify(&recalled.snapshot, &recalled.gang, &engine, now) {
             Err(refusal @ (Disagreement::ParentRefuses(_) | Disagreement::ChildRefuses(_))) => {

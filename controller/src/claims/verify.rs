@@ -34,15 +34,18 @@ impl Step<'_> {
             let keys = offers.chain([(AdKind::Job, self.view.root.key.clone())]);
             keys.for_each(|(kind, key)| members.copy_missing(kind, &key, &world));
         }
-        Ok(self.verified(&members))
+        Ok(self.verified(&members).await)
     }
 
-    fn verified(&mut self, members: &Objects) -> Event {
+    async fn verified(&mut self, members: &Objects) -> Event {
         let view = self.view.clone();
         let Some(found) = &view.found else { return Event::NotVerified(Reason::StaleAd) };
         let Some(recalled) = gang_of(found, members) else { return Event::NotVerified(Reason::StaleAd) };
         let (engine, now) = (self.claims.engine_of(found), self.context.clock.now().as_second());
-        let Err(disagreement) = verify(&recalled.snapshot, &recalled.gang, &engine, now) else {
+        // What it takes is bounded, but too much for the threads that everything else needs.
+        let verified =
+            tokio::task::spawn_blocking(move || verify(&recalled.snapshot, &recalled.gang, &engine, now)).await;
+        let Err(disagreement) = verified.unwrap_or(Err(Disagreement::Malformed)) else {
             return Event::Verified;
         };
         let (reason, key) = match &disagreement {
@@ -51,6 +54,7 @@ impl Step<'_> {
             }
             Disagreement::NoRoom(key) => (Reason::CapacityTaken, Some(key)),
             Disagreement::NotAllowed(key) => (Reason::NotAllowed, Some(key)),
+            Disagreement::TooExpensive(key) => (Reason::RequirementsChanged, Some(key)),
             Disagreement::TermsChanged(key) => (Reason::StaleAd, Some(key)),
             Disagreement::Malformed => (Reason::StaleAd, None),
         };

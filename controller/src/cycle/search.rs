@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, Snapshot, Stop, WhyNot};
-use pool::{CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, returning};
+use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, SideSearches, Snapshot, Stop, WhyNot};
+use pool::{
+    CycleInputs, JobState, Objects, Obstacles, Provenance, Unavailable, job_state, nominated_gangs, pool_charge,
+    returning,
+};
 use tokio::time::Instant;
 
 use super::running::{Done, Running};
@@ -24,12 +27,12 @@ const REASONS_EVERY_MS: u64 = 500;
 impl Negotiator {
     /// Starts a cycle on what is known now; none if no job waits.
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
-        let inputs = self.inputs(objects);
+        let now_ms = self.claims.context.now_ms();
+        let barred = self.search.costly_offers.pausing(now_ms);
+        let inputs = CycleInputs { barred, ..self.inputs(objects) };
         let claims = self.claims.clone();
         let mut pool = self.search.snapshots.build(objects, &inputs);
-        let now_ms = self.claims.context.now_ms();
-        (pool.frugal, pool.barred) =
-            (self.search.costly_jobs.pausing(now_ms), self.search.costly_offers.pausing(now_ms));
+        (pool.frugal, pool.barred) = (self.search.costly_jobs.pausing(now_ms), inputs.barred.clone());
         let now = self.claims.context.clock.now();
         pool.policy = self.accounts.policy(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
         if pool.roots.is_empty() {
@@ -58,9 +61,12 @@ impl Negotiator {
             let second = now.as_second();
             let mut nominations_found = nominations.look(&mut pool, &settings, second);
             let (mut cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
-            let at = (&settings, second);
-            nominations.reserve(&mut nominations_found, (&pool, &mut cycle), &mut preemption_engine, at);
-            nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut preemption_engine, (&settings, second));
+            let mut find =
+                |view: &Snapshot, settings: &EngineConfig, now: i64| preemption_engine.negotiate(view, settings, now);
+            let (mut search, at) = (SideSearches::after(&cycle, &mut find), (&settings, second));
+            nominations.reserve(&mut nominations_found, (&pool, &mut cycle), &mut search, at);
+            nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut search, at);
+            cycle.barred = search.into_barred();
             let mut findings = findings(&pool, &cycle, &unavailable, &settings, now);
             if let Some(placed) = &placed {
                 placing::tell_passed_over(&mut findings, &pool, placed, max_wait);
@@ -196,7 +202,9 @@ impl Negotiator {
         let context = &self.claims.context;
         if context.now_ms() >= self.upkeep.shares_at_ms {
             self.upkeep.shares_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
-            let shares = share_census(&context.cache.lock(), pool, context.clock.now().as_second());
+            let now = context.clock.now().as_second();
+            let total = pool.policy.as_ref().map_or(0, |policy| pool_charge(pool, policy, now));
+            let shares = share_census(&context.cache.lock(), pool, total);
             context.metrics.accounts.set_shares(&shares);
         }
     }
@@ -220,7 +228,7 @@ impl Negotiator {
         }));
         let mut assumed = self.claims.in_flight.gangs();
         assumed.extend(nominated_gangs(objects, &self.claims.in_flight.jobs()));
-        CycleInputs { assumed, held_back, returning, exclusions, unverified }
+        CycleInputs { assumed, held_back, returning, exclusions, unverified, ..CycleInputs::default() }
     }
 }
 

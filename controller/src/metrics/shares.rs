@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use matchmaker::Snapshot;
 use policy::{Amount, CHARGE, Quotas, shares};
-use pool::{Objects, demands, pool_charge};
+use pool::{Objects, demands};
 
 /// The most accounts that have series of their own.
 const ACCOUNTS_MAX: usize = 100;
@@ -22,9 +22,9 @@ pub(crate) struct ShareCensus {
 
 /// What accounts hold and deserve in the pool of a cycle; nothing without accounts. Accounts that the controller has created have no series of
 /// their own: users make them by submitting jobs.
-pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, now: i64) -> ShareCensus {
+/// `total`: what all open offers cost.
+pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, total: Amount) -> ShareCensus {
     let Some(policy) = &snapshot.policy else { return ShareCensus::default() };
-    let total = pool_charge(snapshot, policy, now);
     let deserved = shares(&policy.tree, total, &demands(objects, snapshot, policy));
     let quotas = Quotas::new(&policy.tree, &policy.total);
     let held = |name: &str| policy.tree.account(name).map_or(0, |node| quotas.held(node, CHARGE));

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationStep, VictimClaim, nomination_steps};
 use crds::{Nomination, NominationKind, Unmatched};
-use gangindex::Engine;
 use kube::ResourceExt;
 use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, Preemptions,
-    Snapshot, Verdict, is_still_right, preempt,
+    SIDE_SHARE, SideSearches, Snapshot, Verdict, is_still_right, preempt,
 };
 use policy::Evictions;
 use pool::{
@@ -23,6 +22,9 @@ use super::{HOPELESS_PAUSES, NominationId, Nominations, id_of, victim_claims, wo
 use crate::claims::Claims;
 use crate::cycle::backoff::Pause;
 use crate::status::Finding;
+
+/// How many steps there are in any case to verify the gang of a nomination: a usual one of 64 members takes some hundred.
+const VERIFY_STEPS_MIN: u64 = 1000;
 
 /// What a cycle begins with.
 pub(crate) struct CycleNominations {
@@ -79,11 +81,13 @@ impl CycleNominations {
     /// Before gangs are searched for: the gangs of nominations that are free are found already.
     pub(crate) fn look(&self, pool: &mut Snapshot, settings: &EngineConfig, now: i64) -> NominationsFound {
         let mut found = NominationsFound::default();
+        let settings = &affordable(settings, self.stored.len());
+        let mut waiting = self.waiting(pool);
         for StoredNomination { key, uid, nomination, victims, is_judged } in &self.stored {
-            let root = pool.roots.iter().map(|root| root.ad).find(|ad| pool.ad(*ad).is_some_and(|ad| ad.uid == *uid));
+            let root = waiting.get(uid).copied();
             let (mut is_right, mut free) = (None, None);
             let look = |root| {
-                let others = self.others(pool, uid);
+                let others = self.others(pool, uid, &waiting);
                 (root, nominated_gang(pool, nomination, &others, (settings, now)))
             };
             let seats = match root.map(look) {
@@ -91,6 +95,7 @@ impl CycleNominations {
                 Some((_, NominatedGang::Broken)) => NominatedSeats::Broken,
                 Some((root, NominatedGang::Free(gang))) => {
                     pool.roots.retain(|own| own.ad != root);
+                    waiting.remove(uid);
                     found.gangs.push(gang);
                     NominatedSeats::Free
                 }
@@ -113,14 +118,20 @@ impl CycleNominations {
         found
     }
 
+    /// The jobs with a nomination that wait, by uid.
+    fn waiting(&self, pool: &Snapshot) -> BTreeMap<String, AdId> {
+        let stored: BTreeSet<&str> = self.stored.iter().map(|stored| stored.uid.as_str()).collect();
+        let uids = pool.roots.iter().filter_map(|root| Some((pool.ad(root.ad)?.uid.as_str(), root.ad)));
+        uids.filter(|(uid, _)| stored.contains(uid)).map(|(uid, ad)| (uid.to_owned(), ad)).collect()
+    }
+
     /// What is done for the nominations of other jobs that still wait.
-    fn others(&self, pool: &Snapshot, uid: &str) -> OtherNominations {
+    fn others(&self, pool: &Snapshot, uid: &str, waiting: &BTreeMap<String, AdId>) -> OtherNominations {
         let others = || self.stored.iter().filter(|stored| stored.uid != uid);
         let is_victim = |gang: &&HeldGang| others().any(|stored| stored.nomination.victims.contains(&gang.name));
         let ending = self.input.iter().flat_map(|input| &input.ending).filter(is_victim);
         let ending = ending.flat_map(|gang| gang.gang.members.iter().map(|member| (member.ad, member.ask.clone())));
-        let waits = |uid: &str| pool.roots.iter().any(|root| pool.ad(root.ad).is_some_and(|ad| ad.uid == *uid));
-        let nominated = others().filter(|stored| waits(&stored.uid));
+        let nominated = others().filter(|stored| waiting.contains_key(&stored.uid));
         let nominated = nominated.flat_map(|stored| taken_by_nomination(pool, &stored.nomination));
         OtherNominations { ending: ending.collect(), nominated: nominated.collect() }
     }
@@ -149,11 +160,11 @@ impl CycleNominations {
         &self,
         found: &mut NominationsFound,
         (pool, cycle): (&Snapshot, &mut Cycle),
-        engine: &mut Engine,
+        search: &mut SideSearches<'_>,
         (settings, now): (&EngineConfig, i64),
     ) {
         if let Some(reserving) = &self.reserving {
-            reserving.decide(&mut found.reservations, (pool, cycle), engine, (settings, now));
+            reserving.decide(&mut found.reservations, (pool, cycle), search, (settings, now));
         }
     }
 
@@ -162,7 +173,7 @@ impl CycleNominations {
         &self,
         found: &mut NominationsFound,
         (pool, cycle): (&Snapshot, &Cycle),
-        engine: &mut Engine,
+        search: &mut SideSearches<'_>,
         (settings, now): (&EngineConfig, i64),
     ) {
         let input = self.input.as_ref().filter(|input| self.may_preempt && !input.held.is_empty());
@@ -187,10 +198,16 @@ impl CycleNominations {
             evictions: &self.evictions,
         };
         let quiet = EngineConfig { explains: false, ..settings.clone() };
-        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-        found.preemptions = preempt((pool, &cycle.gangs), &waiting, &preempting, (&quiet, now), &mut search);
+        found.preemptions = preempt((pool, &cycle.gangs), &waiting, &preempting, (&quiet, now), search);
         found.held.clone_from(&input.held);
     }
+}
+
+/// The settings by which so many gangs of nominations are verified in a cycle: all together take a part of its steps.
+fn affordable(settings: &EngineConfig, count: usize) -> EngineConfig {
+    let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
+    let steps = settings.cycle_steps_max / SIDE_SHARE / count;
+    EngineConfig { cycle_steps_max: steps.max(VERIFY_STEPS_MIN), ..settings.clone() }
 }
 
 impl NominationsFound {
@@ -241,6 +258,7 @@ impl Nominations {
             objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
         });
         self.take_back(now_ms);
+        self.unreservable.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
         self.unwritten.retain(|uid, _| objects.jobs.by_uid(uid).is_some() && !spared.contains(uid));
         let paused = self.pauses.iter().chain(&self.unwritten).filter(|(_, pause)| pause.lasts(now_ms));
         spared.extend(paused.map(|(uid, _)| uid.clone()));
@@ -334,7 +352,8 @@ impl Nominations {
     fn pause_hopeless(&mut self, uid: &str, why: Option<&NotPreempted>, are_others: bool, now_ms: u64) {
         match why {
             Some(why @ NotPreempted::CutShort) => self.lengthen_hopeless(uid, *why, now_ms),
-            Some(why @ NotPreempted::Refused(_)) if are_others => {
+            // Accounts that have spent their evictions would have all turns of the others.
+            Some(why @ (NotPreempted::Refused(_) | NotPreempted::BudgetSpent)) if are_others => {
                 self.lengthen_hopeless(uid, *why, now_ms);
             }
             _ => drop(self.hopeless.remove(uid)),
@@ -371,6 +390,8 @@ mod tests {
         assert!(nominations.hopeless.is_empty(), "something is preempted for it");
         nominations.pause_hopeless("b", Some(&NotPreempted::CutShort), false, 0);
         assert!(nominations.hopeless["b"].0.lasts(7_000), "its search costs too much");
+        nominations.pause_hopeless("c", Some(&NotPreempted::BudgetSpent), true, 0);
+        assert!(nominations.hopeless["c"].0.lasts(7_000), "its account has had its share");
     }
 
     #[test]

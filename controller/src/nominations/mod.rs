@@ -61,6 +61,8 @@ pub(crate) struct Nominations {
     rests: BTreeMap<String, Pause>,
     /// Jobs for which nothing could be preempted when they were asked for, and why, by uid.
     hopeless: BTreeMap<String, (Pause, NotPreempted)>,
+    /// Jobs for which nothing could be reserved while more of them waited than had a turn, by uid.
+    unreservable: BTreeMap<String, Pause>,
     /// Jobs whose nominations could not be written, by uid.
     unwritten: BTreeMap<String, Pause>,
     budget: EvictionBudget,
@@ -230,7 +232,7 @@ impl Nominations {
             self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
         let hopeless = self.hopeless.values().map(|(pause, _)| pause);
         let pauses = self.pauses.values().chain(self.rests.values()).chain(self.unwritten.values()).chain(hopeless);
-        let pauses = pauses.map(Pause::until_ms);
+        let pauses = pauses.chain(self.unreservable.values()).map(Pause::until_ms);
         ends.chain(pauses).filter(|at_ms| *at_ms > now_ms).min()
     }
 }

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::NominationKind;
-use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, Snapshot,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, SideSearches, Snapshot,
     StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
 };
 use pool::{
@@ -16,7 +15,7 @@ use pool::{
 
 use super::look::StoredNomination;
 use super::writes::NewNomination;
-use super::{Nominations, words};
+use super::{HOPELESS_PAUSES, Nominations, words};
 use crate::claims::Claims;
 use crate::cycle::backoff::Pause;
 use crate::status::Finding;
@@ -62,6 +61,7 @@ impl Nominations {
             let ad = pool.ad(root)?;
             let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
             let waits = held.object.waited(now) >= rules.after_seconds
+                && !self.unreservable.get(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
                 && job_state(held, objects) == JobState::Waits
                 && !stored.iter().any(|stored| stored.uid == ad.uid);
             (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
@@ -97,6 +97,8 @@ impl Nominations {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             findings.insert(uid, Arc::new(words::held_for_others(&finding, found.reserved.len())));
         }
+        let hopeless = found.new.hopeless.iter().filter_map(|root| pool.ad(*root));
+        self.pause_unreservable(hopeless.map(|ad| ad.uid.as_str()), claims.context.now_ms());
         for Reservation { root, gang, .. } in &found.new.made {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             // As it is stored: in whole seconds.
@@ -107,6 +109,15 @@ impl Nominations {
             let new = NewNomination { kind, mode: None, gang, victims, account: "" };
             self.store(new, &told, (pool, provenance), objects, claims);
             findings.insert(uid, Arc::new(told));
+        }
+    }
+}
+
+impl Nominations {
+    /// Lets jobs wait for which nothing can be reserved, so that others have their turn: for longer each time.
+    fn pause_unreservable<'u>(&mut self, uids: impl Iterator<Item = &'u str>, now_ms: u64) {
+        for uid in uids {
+            self.unreservable.entry(uid.to_owned()).or_default().lengthen(HOPELESS_PAUSES, uid, now_ms);
         }
     }
 }
@@ -133,7 +144,7 @@ impl CycleReservations {
         &self,
         found: &mut ReservationsFound,
         (pool, cycle): (&Snapshot, &mut Cycle),
-        engine: &mut Engine,
+        search: &mut SideSearches<'_>,
         (settings, now): (&EngineConfig, i64),
     ) {
         let short = |cycle: &Cycle, is: fn(&Verdict) -> bool| -> BTreeSet<AdId> {
@@ -145,8 +156,7 @@ impl CycleReservations {
             let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
             let waiting = short(cycle, is_short);
             let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
-            let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-            let used = backfill((pool, &cycle.gangs), held, (&quiet, now), &mut search);
+            let used = backfill((pool, &cycle.gangs), held, (&quiet, now), search);
             for root in used.gangs.iter().filter_map(Gang::root) {
                 cycle.unmatched.retain(|unmatched| unmatched.root != root);
                 found.bounds.extend(self.input.active.get(&root).map(|active| (root, *active)));
@@ -157,13 +167,28 @@ impl CycleReservations {
         let waiting = short(cycle, |why| *why == Verdict::WaitingForCapacity);
         if !found.reserved.is_empty() {
             let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
-            let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-            found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), &mut search);
+            found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), search);
         }
         let candidates: BTreeSet<AdId> = self.candidates.intersection(&waiting).copied().collect();
         let ReservationInput { held, ends, nominated, .. } = &self.input;
         let reserving = Reserving { held, ends, candidates: &candidates, nominated, room: self.room };
-        let mut search = |view: &Snapshot, settings: &EngineConfig, now: i64| engine.negotiate(view, settings, now);
-        found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), &mut search);
+        found.new = reserve((pool, &cycle.gangs), &reserving, (&quiet, now), search);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn r1_a_job_for_which_nothing_can_be_reserved_pauses_for_longer_each_time() {
+        let (mut nominations, mut now_ms, mut pauses) = (Nominations::default(), 0, Vec::new());
+        for _ in 0..3 {
+            nominations.pause_unreservable(["a"].into_iter(), now_ms);
+            let until_ms = nominations.unreservable["a"].until_ms();
+            pauses.push(until_ms - now_ms);
+            now_ms = until_ms;
+        }
+        assert!(pauses[0] >= 7_500 && pauses.is_sorted() && pauses[0] < pauses[2], "{pauses:?}");
     }
 }

@@ -6,8 +6,8 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config, Cycle, FindGangs, Preempting, Proposal, Reservation, Reserving, Snapshot, Verdict, preempt, reserve,
-    summary,
+    AdId, Config, Cycle, Preempting, Proposal, Reservation, Reserving, SideSearches, Snapshot, Verdict, preempt,
+    reserve, summary,
 };
 use policy::Evictions;
 use pool::{
@@ -56,7 +56,7 @@ fn reservations(
     objects: &Objects,
     (pool, cycle): (&Snapshot, &Cycle),
     (config, now): (&Config, i64),
-    search: &mut FindGangs<'_>,
+    search: &mut SideSearches<'_>,
 ) -> Vec<Reservation> {
     let known = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
     let input = reservation_input(objects, pool, &CycleInputs::of(objects).assumed, now);
@@ -86,6 +86,7 @@ pub(crate) fn cycle(
     let quiet = Config { explains: false, ..config.clone() };
     let mut engine = search.into();
     let mut find = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
+    let mut find = SideSearches::after(&cycle, &mut find);
     let name = |id: AdId| pool.ad(id).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
     let reserved = reservations(objects, (pool, &cycle), (&quiet, now), &mut find);
     let mut sentences: Vec<String> = reserved

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use policy::{Counter, Node, Quotas};
 
-use crate::charges::{Policy, Prices, Seats};
+use crate::charges::{Policy, Prices};
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
 
@@ -33,7 +33,8 @@ impl<'s> Caps<'s> {
         let Caps { snapshot, policy, quotas, prices, numbers } = self;
         let Some(account) = policy.account_of.get(&root) else { return Vec::new() };
         let Some(own_roots) = policy.tree.own_roots(account) else { return Vec::new() };
-        let charge = policy.charge_of((snapshot, gang), account, &mut seats_for(gang, &policy.seats), prices);
+        let mut seats = policy.seats.of_gang((snapshot, gang), account);
+        let charge = policy.charge_of((snapshot, gang), account, &mut seats, prices);
         let mut all = Vec::new();
         for (counter, amount) in charge.takes.iter().filter(|(_, amount)| **amount > 0) {
             for (node, left) in quotas.caps(own_roots, counter) {
@@ -46,11 +47,6 @@ impl<'s> Caps<'s> {
         }
         all
     }
-}
-
-/// The seats that are held, if a gang may share one; it takes none of them here.
-fn seats_for(gang: &Gang, held: &Seats) -> Seats {
-    if gang.members.iter().any(|member| member.ask.share.is_some()) { held.clone() } else { Seats::default() }
 }
 
 /// Whether gangs keep all quotas, those among them that set something aside for others, if they are claimed in this order. Without accounts

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use policy::{Amount, Candidate, ChoiceCost, ClaimedGang, Mode, Preemption, Preemptor, Quotas, Refusal};
 
 use crate::budget::FUEL_OF_A_STEP;
-use crate::charges::{Policy, Prices};
+use crate::charges::Policy;
 use crate::gang::{Gang, Member};
-use crate::left_over::RootSteps;
+use crate::left_over::{RootSteps, SideSearches};
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
 use crate::score::FixedPoint;
 use crate::verify::partner_ranks;
 
 use super::claimed::{ClaimedGangs, members};
 use super::terms::{PairValues, PreemptionPair, affordable};
-use super::{FindGangs, NotPreempted, Preempting, Proposal};
+use super::{NotPreempted, Preempting, Proposal};
 
 /// The most gangs that are tried for one root.
 const CANDIDATES_MAX: usize = 16;
@@ -48,7 +48,7 @@ impl PreemptionQuestion<'_> {
         &self,
         claimed: &mut ClaimedGangs<'_>,
         steps: &mut RootSteps,
-        search: &mut FindGangs<'_>,
+        search: &mut SideSearches<'_>,
     ) -> Result<Proposal, NotPreempted> {
         let possible = self.possible(claimed, steps);
         let freed = possible.iter().filter_map(|place| self.preempting.held.get(*place));
@@ -63,7 +63,7 @@ impl PreemptionQuestion<'_> {
             }
             view.roots = vec![root.clone()];
             let config = Config { cycle_steps_max: steps.left(), ..self.config.clone() };
-            let cycle = search(&view, &config, self.now);
+            let cycle = search.cycle(&mut view, &config, self.now);
             steps.pay(cycle.spent);
             if !cycle.over_budget.is_empty() {
                 steps.cut();
@@ -205,9 +205,9 @@ impl PreemptionQuestion<'_> {
     }
 
     fn candidate(&self, gang: &Gang, claimed: &mut ClaimedGangs<'_>, steps: &mut RootSteps) -> Candidate {
-        let mut seats = self.policy.seats.clone();
-        let mut prices = Prices::of(self.config, self.now);
-        let charge = self.policy.charge_of((self.pool, gang), self.account, &mut seats, &mut prices);
+        let mut seats = self.policy.seats.of_gang((self.pool, gang), self.account);
+        let charge = self.policy.charge_of((self.pool, gang), self.account, &mut seats, &mut claimed.prices);
+        steps.burn(claimed.prices.settle(self.pool, self.root.ad, &mut claimed.owners));
         let mut members = members(self.pool, gang);
         // Who sits down on a seat that is taken already takes nothing more.
         for (member, own) in members.iter_mut().zip(gang.members.iter().skip(1)) {

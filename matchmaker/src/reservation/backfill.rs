@@ -9,8 +9,8 @@ use policy::Amount;
 use crate::budget::SIDE_SHARE;
 use crate::charges::{Policy, Prices};
 use crate::gang::Gang;
+use crate::left_over::SideSearches;
 use crate::model::{AdId, Config, Snapshot};
-use crate::preemption::FindGangs;
 
 use super::unshared;
 
@@ -51,7 +51,7 @@ pub fn backfill(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     held: HeldGangs<'_>,
     (config, now): (&Config, i64),
-    search: &mut FindGangs<'_>,
+    search: &mut SideSearches<'_>,
 ) -> Backfilled {
     let mut known: Vec<(i64, &StoredReservation)> =
         held.reserved.iter().filter_map(|reserved| Some((reserved.free_at?, reserved))).collect();
@@ -61,8 +61,8 @@ pub fn backfill(
     for (number, (free_at, _)) in known.iter().enumerate() {
         let usable: Vec<&StoredReservation> = known.iter().take(number + 1).map(|(_, reserved)| *reserved).collect();
         let is_short = |root: AdId| held.ends.get(&root).is_some_and(|ends| ends <= free_at);
-        let Some(view) = view((snapshot, &found), &usable, held, is_short, (config, now)) else { continue };
-        let cycle = search(&view, config, now);
+        let Some(mut view) = view((snapshot, &found), &usable, held, is_short, (config, now)) else { continue };
+        let cycle = search.cycle(&mut view, config, now);
         found.extend(cycle.gangs.iter().cloned());
         all.gangs.extend(cycle.gangs);
         all.charges.extend(cycle.charges);
@@ -82,14 +82,16 @@ pub fn held_for_others(
     (snapshot, gangs): (&Snapshot, &[Gang]),
     held: HeldGangs<'_>,
     (config, now): (&Config, i64),
-    search: &mut FindGangs<'_>,
+    search: &mut SideSearches<'_>,
 ) -> BTreeSet<AdId> {
     let usable: Vec<&StoredReservation> = held.reserved.iter().collect();
     if usable.is_empty() {
         return BTreeSet::new();
     }
-    let Some(view) = view((snapshot, gangs), &usable, held, |_| true, (config, now)) else { return BTreeSet::new() };
-    search(&view, &with_steps(config, 1), now).gangs.iter().filter_map(Gang::root).collect()
+    let Some(mut view) = view((snapshot, gangs), &usable, held, |_| true, (config, now)) else {
+        return BTreeSet::new();
+    };
+    search.cycle(&mut view, &with_steps(config, 1), now).gangs.iter().filter_map(Gang::root).collect()
 }
 
 /// The pool after some gangs, with what these reservations hold as free, for those roots that wait and may use it. None if there are none.
@@ -127,7 +129,8 @@ fn accounts_after(
         let charge = if sign > 0 {
             policy.charge_of((snapshot, gang), account, &mut seats, &mut prices)
         } else {
-            policy.charge_of((snapshot, gang), account, &mut seats.clone(), &mut prices)
+            let mut seats = seats.of_gang((snapshot, gang), account);
+            policy.charge_of((snapshot, gang), account, &mut seats, &mut prices)
         };
         let changed: &mut policy::Amounts = changes.entry(Arc::clone(account)).or_default();
         for (counter, amount) in charge.takes {
@@ -142,5 +145,6 @@ fn accounts_after(
         }
         account
     });
-    Policy { tree: policy::Tree::new(accounts), seats, ..policy.clone() }
+    // What counting has cost is among the costs of the cycle.
+    Policy { tree: policy::Tree::new(accounts), seats, counting: BTreeMap::new(), ..policy.clone() }
 }

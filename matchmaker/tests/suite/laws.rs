@@ -77,7 +77,7 @@ mod tests {
 
     /// A cycle without what it cost: hash tables of random seeds do not cost the same each time.
     fn without_costs(cycle: Cycle) -> Cycle {
-        Cycle { fruitless: Vec::new(), spent: 0, ..cycle }
+        Cycle { fruitless: Vec::new(), spent: 0, owners_fuel: Default::default(), ..cycle }
     }
 
     proptest! {

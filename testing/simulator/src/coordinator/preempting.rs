@@ -235,7 +235,13 @@ impl Coordinator {
         };
         let engine = &mut own.engine;
         let mut search = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
-        let preemptions = preempt((&pool.snapshot, gangs), &waiting, &preempting, (&own.config, now_s), &mut search);
+        let preemptions = preempt(
+            (&pool.snapshot, gangs),
+            &waiting,
+            &preempting,
+            (&own.config, now_s),
+            &mut matchmaker::SideSearches::new(&mut search),
+        );
         for Proposal { gang, victims, .. } in preemptions.answers.into_iter().filter_map(|(_, answer)| answer.ok()) {
             let recorded = found(&pool.snapshot, &gang).and_then(|found| self.record(&found));
             let Some((_, found)) = recorded else { continue };

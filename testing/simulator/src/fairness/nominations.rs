@@ -114,7 +114,13 @@ impl Simulation<'_> {
             Preempting { terms: &terms, held: &held, ending: &ending, spared: &spared, evictions: &evictions };
         let mut engine = std::mem::take(&mut self.engine);
         let mut search = |view: &Snapshot, config: &matchmaker::Config, now: i64| engine.negotiate(view, config, now);
-        let found = preempt((pool, gangs), &waiting, &preempting, (&self.config, self.now), &mut search);
+        let found = preempt(
+            (pool, gangs),
+            &waiting,
+            &preempting,
+            (&self.config, self.now),
+            &mut matchmaker::SideSearches::new(&mut search),
+        );
         self.engine = engine;
         let proposals: Vec<Proposal> = found.answers.into_iter().filter_map(|(_, answer)| answer.ok()).collect();
         for Proposal { root, gang, victims, .. } in &proposals {
