@@ -8,8 +8,8 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, Consent, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd, Preempting,
-        PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, Snapshot, Usage, preempt,
+        AdId, AdKey, ByAd, Config, Consent, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
+        Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, Snapshot, Usage, preempt,
     };
     use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 
@@ -107,9 +107,10 @@ mod tests {
             tree: Tree::new(accounts),
             total: Amounts::new(),
             account_of: jobs.map(|(id, ad)| (id, Arc::from(ad.key.namespace.as_str()))).collect(),
-            offers: BTreeMap::new(),
+            offers: ByAd::default(),
             weights: [("slots".to_owned(), 1_000_000), ("seats".to_owned(), 1_000_000)].into(),
             seats: Seats::default(),
+            counters: Vec::new(),
             counting: BTreeMap::new(),
         }
     }
