@@ -102,6 +102,7 @@ mod tests {
             offers: snapshot.ads().filter_map(price).collect(),
             weights: [("slots".to_owned(), 1_000_000)].into(),
             seats: Seats::default(),
+            counters: Vec::new(),
             counting: BTreeMap::new(),
         }));
         snapshot
@@ -283,8 +284,8 @@ mod tests {
     /// What the prices of all offers take once, in steps.
     fn of_price(snapshot: &Snapshot) -> u64 {
         let (policy, mut prices) = (snapshot.policy.as_ref().unwrap(), Prices::of(&config(), 0));
-        for id in policy.offers.keys() {
-            policy.charge_of_all(snapshot, *id, &mut prices);
+        for (id, _) in policy.offers.iter() {
+            policy.charge_of_all(snapshot, id, &mut prices);
         }
         prices.take_used().iter().map(|(_, fuel)| fuel / FUEL_OF_A_STEP).sum()
     }
@@ -303,7 +304,7 @@ mod tests {
         let (gangs, cycle, _) = run_on(&snapshot, &config());
         assert_eq!(cycle.barred, BTreeSet::from(["bob".to_owned()]));
         assert_eq!((gangs.len(), cycle.over_budget), (18, vec![]), "the jobs pay little for it");
-        let charges: BTreeSet<&[i128]> = cycle.charges.values().map(Vec::as_slice).collect();
+        let charges: BTreeSet<&[i128]> = cycle.charges.iter().map(|(_, charges)| &**charges).collect();
         assert_eq!(charges, BTreeSet::from([&[0, 1_000_000][..], &[0, 5_000_000][..]]));
     }
 

@@ -19,7 +19,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use matchmaker::{Cycle, Plain, Policy, Seats};
+    use matchmaker::{ByAd, Cycle, Plain, Policy, Seats};
     use policy::{Account, Amounts, Tree};
     use proptest::prelude::*;
 
@@ -56,9 +56,10 @@ mod tests {
                 tree: Tree::new(names.iter().enumerate().map(used)),
                 total: Amounts::new(),
                 account_of,
-                offers: BTreeMap::new(),
+                offers: ByAd::default(),
                 weights: BTreeMap::new(),
                 seats: Seats::default(),
+                counters: Vec::new(),
                 counting: BTreeMap::new(),
             }));
         }

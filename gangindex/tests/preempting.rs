@@ -8,7 +8,7 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
+        AdId, AdKey, ByAd, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
         Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches, Snapshot,
         Usage, preempt,
     };
@@ -108,9 +108,10 @@ mod tests {
             tree: Tree::new(accounts),
             total: Amounts::new(),
             account_of: jobs.map(|(id, ad)| (id, Arc::from(ad.key.namespace.as_str()))).collect(),
-            offers: BTreeMap::new(),
+            offers: ByAd::default(),
             weights: [("slots".to_owned(), 1_000_000), ("seats".to_owned(), 1_000_000)].into(),
             seats: Seats::default(),
+            counters: Vec::new(),
             counting: BTreeMap::new(),
         }
     }

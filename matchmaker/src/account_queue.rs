@@ -1,7 +1,7 @@
 //! The order in which roots are served by fair shares of accounts: the account with the smallest normalized usage first, level by level
 //! down the tree, then priority, age and name. What a gang costs counts at once.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub(crate) struct AccountQueue<'s> {
     /// The submitters, which have shares of the steps, by name.
     submitters: Vec<Arc<str>>,
     order: Order<'s>,
+    /// By the number of a counter in the policy: its number in the quotas, if these know it.
+    counters: Vec<Option<usize>>,
     /// By root: the own roots of its account, if the tree has it, and the number of its submitter.
     placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
@@ -41,22 +43,27 @@ pub(crate) struct AccountQueue<'s> {
     seats: Seats,
     /// What claims cost in this cycle.
     prices: RefCell<Option<Prices>>,
+    /// Room for what the next gang takes.
+    spare: Cell<NumberedAmounts>,
 }
 
 impl<'s> AccountQueue<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
+        let quotas = Quotas::new(&policy.tree, &policy.total);
         let mut queue = AccountQueue {
             snapshot,
             policy,
             submitters,
-            order: Order::of(Quotas::new(&policy.tree, &policy.total), []),
+            counters: policy.counters.iter().map(|counter| quotas.number(counter)).collect(),
+            order: Order::of(quotas, []),
             placed,
             turn: None,
             aside: Vec::new(),
             seats: policy.seats.clone(),
             prices: RefCell::default(),
+            spare: Cell::default(),
         };
         queue.begin(0..snapshot.roots.len());
         queue
@@ -157,16 +164,13 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn numbered_charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> NumberedCharge {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
-        let mut seats = self.seats.of_gang((self.snapshot, gang), self.account(root));
-        self.count((root, gang), &mut seats, prices)
-    }
-
-    fn count(&self, (root, gang): (&Root, &Gang), seats: &mut Seats, prices: &mut Prices) -> NumberedCharge {
-        let quotas = self.order.quotas();
-        let mut takes = NumberedAmounts::with_capacity(gang.members.len() + 2);
         let account = self.account(root);
-        let (members, sum) = self.policy.count((self.snapshot, gang), account, seats, prices, |counter, amount| {
-            quotas.number(counter).into_iter().for_each(|number| takes.add(number, amount));
+        let mut seats = shares_seats(gang).then(|| (account, self.seats.of_gang((self.snapshot, gang), account)));
+        let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
+        let quotas = self.order.quotas();
+        let mut takes = self.spare.take();
+        let (members, sum) = self.policy.count((self.snapshot, gang), shared, prices, |counter, amount| {
+            self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
         });
         takes.set(quotas.charge(), sum);
         takes.set(quotas.gangs(), 1);
@@ -176,6 +180,11 @@ impl<'s> AccountQueue<'s> {
     /// Charges what costs were computed for a root since this was called last; what the root pays itself, in fuel.
     pub(crate) fn settle(&self, root: AdId, owners: &mut Owners) -> u64 {
         self.prices.borrow_mut().as_mut().map_or(0, |prices| prices.settle(self.snapshot, root, owners))
+    }
+
+    /// The number in the quotas of a counter of the policy.
+    fn number(&self, counter: usize) -> Option<usize> {
+        self.counters.get(counter).copied().flatten()
     }
 
     /// The offers whose costs were computed since this was called last, and the fuel that it took.
@@ -195,26 +204,33 @@ impl<'s> AccountQueue<'s> {
         let turn = self.turn.take()?;
         let charge = charge.unwrap_or_else(|| self.numbered_charge_of(root, gang, config, now));
         let is_served = self.order.found_numbered(turn, &charge.takes);
-        if is_served && gang.members.iter().any(|member| member.ask.share.is_some()) {
+        if is_served && shares_seats(gang) {
             let account = Arc::clone(self.account(root));
             let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
             self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
         }
-        is_served.then_some(charge.members)
+        let NumberedCharge { members, mut takes } = charge;
+        takes.clear();
+        self.spare.set(takes);
+        is_served.then_some(members)
     }
 
     /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
-        let (quotas, mut takes) = (self.order.quotas(), NumberedAmounts::with_capacity(2));
+        let (quotas, mut takes) = (self.order.quotas(), self.spare.take());
         takes.set(quotas.charge(), 1_000_000);
         takes.set(quotas.gangs(), 1);
-        self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes))
+        let is_served = self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes));
+        takes.clear();
+        self.spare.set(takes);
+        is_served
     }
 
     /// Which quota does not let the root that was served last have any gang at all.
     pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
         let quotas = self.order.quotas();
-        self.exceeded([(quotas.gangs(), 1), (quotas.charge(), LEAST_CHARGE)])
+        // Gangs are told of first.
+        self.exceeded([(quotas.gangs(), 1)]).or_else(|| self.exceeded([(quotas.charge(), LEAST_CHARGE)]))
     }
 
     /// Which quota does not let it have a gang that takes so much.
@@ -222,8 +238,13 @@ impl<'s> AccountQueue<'s> {
         self.exceeded(charge.takes.iter())
     }
 
-    fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)>) -> Option<QuotaExceeded> {
+    fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)> + Clone) -> Option<QuotaExceeded> {
         let (own_roots, quotas) = (self.turn?.own_roots, self.order.quotas());
+        if quotas.allows_numbered(own_roots, takes.clone()) {
+            return None;
+        }
+        let mut takes: Vec<(usize, Amount)> = takes.into_iter().collect();
+        takes.sort_unstable_by_key(|(number, _)| *number);
         takes.into_iter().find_map(|(number, amount)| {
             let bound = quotas.bound_of(own_roots, number, amount)?;
             let of_root = |account: &str| self.policy.tree.own_roots(account) == Some(own_roots);
@@ -240,23 +261,24 @@ impl<'s> AccountQueue<'s> {
 
     /// Whether any claim on this offer takes of a counter of which nothing is left for the root that was served last.
     pub(crate) fn is_closed(&self, ad: AdId) -> bool {
-        let (Some(turn), Some(counted)) = (self.turn, self.policy.offers.get(&ad)) else { return false };
+        let (Some(turn), Some(counted)) = (self.turn, self.policy.offers.get(ad)) else { return false };
         let Some(offer) = self.snapshot.ad(ad).and_then(|ad| ad.offer()) else { return false };
         // A shared seat that the account holds already takes nothing more.
         let is_shared = offer.shared_by.is_some();
-        let has_none =
-            |counter: &str| self.order.quotas().available(turn.own_roots, counter).is_some_and(|left| left < 1);
-        !is_shared
-            && counted
-                .counters
-                .iter()
-                .any(|(counter, _)| counted.always_counts(counter, &offer.capacity) && has_none(counter))
+        let quotas = self.order.quotas();
+        let has_none = |number: usize| quotas.bound_of(turn.own_roots, number, 1).is_some();
+        !is_shared && counted.always_counts(&offer.capacity).filter_map(|counter| self.number(counter)).any(has_none)
     }
 
     /// The offers that some counter counts.
     pub(crate) fn counted(&self) -> impl Iterator<Item = AdId> + '_ {
-        self.policy.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| *ad)
+        self.policy.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| ad)
     }
+}
+
+/// Whether a gang has part of a seat that others may share.
+fn shares_seats(gang: &Gang) -> bool {
+    gang.members.iter().any(|member| member.ask.share.is_some())
 }
 
 /// The own roots of a root's account, if the tree has it, and the number of its submitter.

@@ -7,6 +7,7 @@ use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
 
 use crate::budget::{FAIR_FUEL, Owners};
+use crate::by_ad::ByAd;
 use crate::capacity::{Ask, Res};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
@@ -19,10 +20,12 @@ pub struct Policy {
     pub tree: Tree,
     /// How much of each counter the pool has: what all accounts hold, and what is free. Absent: no limit.
     pub total: Amounts,
+    /// The counters of offers, in the order of their numbers.
+    pub counters: Vec<Counter>,
     /// The account of each root, by its ad; one that the tree has.
     pub account_of: BTreeMap<AdId, Arc<str>>,
     /// The offers that state what they cost, or that some counter counts.
-    pub offers: BTreeMap<AdId, Arc<CountedOffer>>,
+    pub offers: ByAd<Arc<CountedOffer>>,
     /// The charge of one unit of each resource, in micros.
     pub weights: BTreeMap<String, Amount>,
     /// The shared seats that accounts hold.
@@ -114,8 +117,8 @@ impl Prices {
 pub struct CountedOffer {
     /// What a claim on it costs: an expression over its own attributes and `Allocation`.
     pub charge_weight: Option<Expr>,
-    /// The counters that count it, each with the resource; without one, each claim is 1.
-    pub counters: Vec<(Counter, Option<String>)>,
+    /// The counters that count it, by their numbers in [`Policy::counters`], each with the resource; without one, each claim is 1.
+    pub counters: Vec<(usize, Option<String>)>,
 }
 
 /// What one gang costs and counts.
@@ -157,22 +160,27 @@ impl Seats {
 }
 
 impl CountedOffer {
-    /// How much of each counter an allocation counts. A claim has its own entry of a seat that is shared, but counters of a resource count
-    /// the seat.
-    pub fn counts(&self, allocation: &Res) -> impl Iterator<Item = (&Counter, Amount)> {
+    /// How much of each counter, by its number, an allocation counts. A claim has its own entry of a seat that is shared, but counters of a
+    /// resource count the seat.
+    pub(crate) fn numbered_counts(&self, allocation: &Res) -> impl Iterator<Item = (usize, Amount)> {
         self.counters.iter().filter_map(|(counter, resource)| {
             let amount = match resource {
                 Some(resource) => *allocation.get(resource)?,
                 None => 1,
             };
-            Some((counter, Amount::from(amount)))
+            Some((*counter, Amount::from(amount)))
         })
     }
 
-    /// Whether any claim on an offer with this capacity counts at least 1 of a counter.
-    pub(crate) fn always_counts(&self, counter: &str, capacity: &Res) -> bool {
+    /// The same by the names of these counters.
+    pub fn counts<'c>(&self, counters: &'c [Counter], allocation: &Res) -> impl Iterator<Item = (&'c Counter, Amount)> {
+        self.numbered_counts(allocation).filter_map(|(number, amount)| Some((counters.get(number)?, amount)))
+    }
+
+    /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.
+    pub(crate) fn always_counts(&self, capacity: &Res) -> impl Iterator<Item = usize> {
         let has = |resource: &Option<String>| resource.as_ref().is_none_or(|resource| capacity.contains_key(resource));
-        self.counters.iter().any(|(own, resource)| **own == *counter && has(resource))
+        self.counters.iter().filter(move |(_, resource)| has(resource)).map(|(number, _)| *number)
     }
 }
 
@@ -186,21 +194,21 @@ impl Policy {
         prices: &mut Prices,
     ) -> GangCharge {
         let mut takes = Amounts::new();
-        let (members, sum) = self.count((snapshot, gang), account, seats, prices, |counter, amount| {
-            *takes.entry(Arc::clone(counter)).or_default() += amount;
+        let (members, sum) = self.count((snapshot, gang), Some((account, seats)), prices, |number, amount| {
+            let counter = self.counters.get(number);
+            counter.into_iter().for_each(|counter| *takes.entry(Arc::clone(counter)).or_default() += amount);
         });
         GangCharge { members, takes: taken_by_gang(sum, takes) }
     }
 
-    /// What each member of a gang of this account costs, and what all cost together beside the shared seats that the account holds. Reports how
-    /// much each offer counts.
+    /// What each member of a gang costs, and what all cost together beside the shared seats that its account holds; without these, nothing is
+    /// shared. Reports how much each offer counts, by the numbers of counters.
     pub(crate) fn count(
         &self,
         (snapshot, gang): (&Snapshot, &Gang),
-        account: &Arc<str>,
-        seats: &mut Seats,
+        mut shared: Option<(&Arc<str>, &mut Seats)>,
         prices: &mut Prices,
-        mut counts: impl FnMut(&Counter, Amount),
+        mut counts: impl FnMut(usize, Amount),
     ) -> (Vec<Amount>, Amount) {
         let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
         let (mut members, mut sum) = (Vec::with_capacity(gang.members.len()), 0);
@@ -210,22 +218,23 @@ impl Policy {
                 members.push(0);
                 continue;
             };
-            let counted = self.offers.get(&member.ad).map(|counted| &**counted);
+            let counted = self.offers.get(member.ad).map(|counted| &**counted);
             let micros = self.charge((member.ad, ad), counted, &member.ask, root, prices);
             members.push(micros);
-            let amounts = counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation));
-            let Some(share) = &member.ask.share else {
-                amounts.for_each(|(counter, amount)| counts(counter, amount));
+            let allocation = &member.ask.allocation;
+            let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
+                let amounts = counted.into_iter().flat_map(|counted| counted.numbered_counts(allocation));
+                amounts.for_each(|(number, amount)| counts(number, amount));
                 sum += micros;
                 continue;
             };
+            let amounts = counted.into_iter().flat_map(|counted| counted.counts(&self.counters, allocation));
             let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
             let amounts = amounts.chain([(policy::CHARGE.into(), micros)]).collect();
             for (counter, amount) in seats.take(account, &ad.key, Some(share), amounts) {
-                if *counter == *policy::CHARGE {
-                    sum += amount;
-                } else {
-                    counts(&counter, amount);
+                match self.counters.iter().position(|own| *own == counter) {
+                    Some(number) => counts(number, amount),
+                    None => sum += amount,
                 }
             }
         }
@@ -236,7 +245,7 @@ impl Policy {
     pub fn charge_of_all(&self, snapshot: &Snapshot, id: AdId, prices: &mut Prices) -> Amount {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
-        let counted = self.offers.get(&id).map(|counted| &**counted);
+        let counted = self.offers.get(id).map(|counted| &**counted);
         self.charge((id, ad), counted, &ask, &ad.key.namespace, prices)
     }
 

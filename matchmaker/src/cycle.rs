@@ -69,7 +69,7 @@ pub(crate) fn negotiate_first<F: Finder>(
             // 4. Charge the submitter for the gang, and the offers for what the gang takes.
             let Some(charges) = line.serve(&turn, &gang, charge, (config, now)) else { continue };
             if !charges.is_empty() {
-                round.cycle.charges.insert(turn.ad, charges);
+                round.cycle.charges.push((turn.ad, charges));
             }
             if gave_up {
                 round.cycle.cut_short.push(turn.ad);

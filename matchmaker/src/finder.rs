@@ -88,8 +88,8 @@ pub struct Found {
 pub struct Cycle {
     /// The gangs found, in the order in which their roots were served.
     pub gangs: Vec<Gang>,
-    /// What the members of these gangs cost, by root, in micros; nothing without accounts.
-    pub charges: BTreeMap<AdId, Vec<Amount>>,
+    /// What the members of these gangs cost, each with its root, in micros; nothing without accounts.
+    pub charges: Vec<(AdId, Vec<Amount>)>,
     /// The other roots and the reasons, as things are after the cycle, except for those below.
     pub unmatched: Vec<Unmatched>,
     /// Roots whose gang may not be the best one: the search ran out of steps before it had tried all gangs.

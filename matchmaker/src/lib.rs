@@ -13,6 +13,7 @@
 mod account_queue;
 mod assembly;
 mod budget;
+mod by_ad;
 mod capacity;
 mod charges;
 mod collective;
@@ -44,6 +45,7 @@ mod within_quotas;
 
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
+pub use by_ad::ByAd;
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use charges::{
     COUNTER_FUEL, CountedOffer, GangCharge, Policy, Prices, Seats, charge_by_weights, own_context, own_value,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, Config, Consent, Cycle, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting, PreemptionTerms,
-    Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
+    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting,
+    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
 };
 use policy::{Account, Amounts, Evictions, Mode, Permitted, Tree};
 use proptest::prelude::*;
@@ -93,7 +93,7 @@ impl Pool {
             tree,
             total: Amounts::new(),
             account_of,
-            offers: BTreeMap::new(),
+            offers: ByAd::default(),
             weights: [("slots".to_owned(), 1_000_000), ("seats".to_owned(), 1_000_000)].into(),
             seats: Seats::default(),
             counting: Default::default(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad};
 use matchmaker::{
-    AdId, AdKey, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
+    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
     Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others,
     may_keep, negotiate, reserve, verify,
 };
@@ -120,9 +120,10 @@ fn policy(held: &BTreeMap<&str, Amounts>, quota: Option<Quota>, account_of: BTre
         tree: Tree::new(["big", "small"].map(account)),
         total: Amounts::new(),
         account_of,
-        offers: BTreeMap::new(),
+        offers: ByAd::default(),
         weights: [("slots".to_owned(), 1_000_000)].into(),
         seats: Seats::default(),
+        counters: Vec::new(),
         counting: BTreeMap::new(),
     }
 }

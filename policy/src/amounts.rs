@@ -22,8 +22,9 @@ pub const GANGS: &str = "gangs";
 /// What a gang costs at least, in micros.
 pub const LEAST_CHARGE: Amount = 1000;
 
-/// The same by the numbers that [`Quotas`](crate::Quotas) gives to the counters it knows, in their order: for cycles, which ask for each gang.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The same by the numbers that [`Quotas`](crate::Quotas) gives to the counters it knows, in any order: for cycles, which ask for each gang.
+/// A gang takes of few counters, so they are looked through.
+#[derive(Clone, Debug, Default)]
 pub struct NumberedAmounts(Vec<(usize, Amount)>);
 
 impl NumberedAmounts {
@@ -35,24 +36,27 @@ impl NumberedAmounts {
 
     /// Adds so much of a counter.
     pub fn add(&mut self, number: usize, amount: Amount) {
-        let place = self.0.partition_point(|(known, _)| *known < number);
-        match self.0.get_mut(place) {
-            Some((known, sum)) if *known == number => *sum += amount,
-            _ => self.0.insert(place, (number, amount)),
+        match self.0.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, sum)) => *sum += amount,
+            None => self.0.push((number, amount)),
         }
     }
 
     /// Sets how much there is of a counter.
     pub fn set(&mut self, number: usize, amount: Amount) {
-        let place = self.0.partition_point(|(known, _)| *known < number);
-        match self.0.get_mut(place) {
-            Some((known, own)) if *known == number => *own = amount,
-            _ => self.0.insert(place, (number, amount)),
+        match self.0.iter_mut().find(|(known, _)| *known == number) {
+            Some((_, own)) => *own = amount,
+            None => self.0.push((number, amount)),
         }
     }
 
-    /// The amounts, in the order of their counters.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, Amount)> + '_ {
+    /// Forgets all amounts.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The amounts.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, Amount)> + Clone {
         self.0.iter().copied()
     }
 }
@@ -72,10 +76,11 @@ static GANGS_COUNTER: LazyLock<Counter> = LazyLock::new(|| GANGS.into());
 /// The key by which accounts are ordered: what was used and is held, in micros, divided by the weight, as one integer. Weights are at most
 /// 10^6, so two different quotients differ by at least 10^-12, which is more than 2^-41 twice: the key is exact.
 pub(crate) fn normalized(micros: Amount, weight: Amount) -> i128 {
-    let (scaled, weight) = (micros.saturating_mul(1 << 41), weight.max(1));
-    match (u128::try_from(scaled), u64::try_from(weight)) {
-        // The usual case: division without a sign costs a third.
-        (Ok(scaled), Ok(weight)) => i128::try_from(scaled / u128::from(weight)).unwrap_or(i128::MAX),
-        _ => scaled.div_euclid(weight),
+    match (u64::try_from(micros), u64::try_from(weight)) {
+        // The usual case: nothing overflows, and division without a sign costs a third.
+        (Ok(micros), Ok(weight)) => {
+            i128::try_from((u128::from(micros) << 41) / u128::from(weight.max(1))).unwrap_or(i128::MAX)
+        }
+        _ => micros.saturating_mul(1 << 41).div_euclid(weight.max(1)),
     }
 }

@@ -166,12 +166,12 @@ impl<'t> Order<'t> {
     pub fn not_found(&mut self, turn: Turn) {
         self.dequeue(turn);
         // No usage changes: only nodes below which no job waits any more leave their siblings.
-        let tree = self.quotas.tree();
-        for (node, parent) in tree.path(turn.own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
-            if self.is_ready(node) {
+        let path = self.quotas.tree().path(turn.own_roots);
+        for (node, parent) in path.iter().zip(path.iter().skip(1)) {
+            if self.is_ready(*node) {
                 break;
             }
-            self.ready.remove(parent, node);
+            self.ready.remove(*parent, *node);
         }
     }
 
@@ -206,7 +206,7 @@ impl<'t> Order<'t> {
         for node in tree.top_down().rev() {
             let Some(parent) = tree.parent(node) else { continue };
             if self.is_ready(node) {
-                self.ready.push(parent, self.place(node));
+                self.ready.push(parent, Place { usage: usage(&self.quotas, node), node });
             }
         }
         self.ready.put_in_order();
@@ -214,20 +214,20 @@ impl<'t> Order<'t> {
 
     /// Puts the own roots of a turn and all nodes above them where they now belong.
     fn update(&mut self, own_roots: Node) {
-        let tree = self.quotas.tree();
-        for (node, parent) in tree.path(own_roots).filter_map(|node| Some((node, tree.parent(node)?))) {
-            if self.is_ready(node) {
-                let place = self.place(node);
-                self.ready.replace(parent, place);
+        let path = self.quotas.tree().path(own_roots);
+        for (node, parent) in path.iter().zip(path.iter().skip(1)) {
+            if self.is_ready(*node) {
+                let Order { quotas, ready, .. } = self;
+                ready.replace(*parent, *node, || usage(quotas, *node));
             } else {
-                self.ready.remove(parent, node);
+                self.ready.remove(*parent, *node);
             }
         }
     }
 
     /// Whether a job waits at or below a node for this pass; what is below it is in order.
     fn is_ready(&self, node: Node) -> bool {
-        self.ready.first(node).is_some() || self.waits(node)
+        self.ready.has_any(node) || self.waits(node)
     }
 
     /// Whether a job waits at own roots for this pass.
@@ -235,13 +235,12 @@ impl<'t> Order<'t> {
         let is_through = self.pass == Pass::Guarantee && self.through.get(node.place()).is_some_and(|through| *through);
         !is_through && self.queues.first(node).is_some()
     }
+}
 
-    /// The place of a node among its siblings: by the charge that was used and is held in all of its subtree, over its weight.
-    fn place(&self, node: Node) -> Place {
-        let tree = self.quotas.tree();
-        let micros = tree.usage(node) + self.quotas.held_charge(node);
-        Place { usage: normalized(micros, tree.weight(node)), node }
-    }
+/// What orders a node among its siblings: the charge that was used and is held in all of its subtree, over its weight.
+fn usage(quotas: &Quotas<'_>, node: Node) -> i128 {
+    let (usage, weight) = quotas.tree().usage_and_weight(node);
+    normalized(usage + quotas.held_charge(node), weight)
 }
 
 #[cfg(test)]

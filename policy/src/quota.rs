@@ -19,6 +19,8 @@ pub struct Quotas<'t> {
     /// The numbers of charge and of gangs.
     charge: usize,
     gangs: usize,
+    /// By node: something is guaranteed to it.
+    has_min: Vec<bool>,
     /// By node: of how many counters it does not hold what is guaranteed to it.
     open_guarantees: Vec<u32>,
 }
@@ -51,15 +53,16 @@ impl<'t> Quotas<'t> {
             (counter, table)
         };
         let tables: Vec<(Counter, Table)> = counters.into_iter().map(table).collect();
-        let mut open_guarantees = vec![0; tree.len()];
+        let (mut has_min, mut open_guarantees) = (vec![false; tree.len()], vec![0; tree.len()]);
         for (_, table) in tables.iter().filter(|(_, table)| table.has_min) {
-            for (row, open) in table.rows.iter().zip(&mut open_guarantees) {
+            for ((row, has_min), open) in table.rows.iter().zip(&mut has_min).zip(&mut open_guarantees) {
+                *has_min |= row.min > 0;
                 *open += u32::from(row.is_open());
             }
         }
         let number = |name: &str| tables.iter().position(|(counter, _)| **counter == *name).unwrap_or(0);
         let (charge, gangs) = (number(CHARGE), number(GANGS));
-        Quotas { tree, tables, charge, gangs, open_guarantees }
+        Quotas { tree, tables, charge, gangs, has_min, open_guarantees }
     }
 
     /// The tree that they are of.
@@ -145,22 +148,24 @@ impl<'t> Quotas<'t> {
 
     fn available_of(&self, own_roots: Node, number: usize) -> Option<Amount> {
         let table = self.table(number).filter(|table| table.is_bounded)?;
-        let below_caps = self.tree.path(own_roots).filter_map(|node| {
+        let path = self.tree.path(own_roots);
+        let below_caps = path.iter().filter_map(|node| {
             let row = table.rows.get(node.place())?;
             row.max.map(|max| max - row.held)
         });
-        below_caps.chain(table.free_for(self.tree, own_roots)).min().map(|least| least.max(0))
+        below_caps.chain(table.free_for(path)).min().map(|least| least.max(0))
     }
 
     /// How much more the accounts at and above these own roots may take of a counter, each by itself: those that have a maximum, and the pool
     /// if it is known how much it has. What is set aside for others is not subtracted.
     pub fn caps<'a>(&'a self, own_roots: Node, counter: &'a str) -> impl Iterator<Item = (Node, Amount)> + 'a {
-        let of = move |node: Node| {
+        let of = move |node: &Node| {
+            let node = *node;
             let row = self.row(node, counter)?;
             let most = if node == Node::POOL { row.max.into_iter().chain(self.total(counter)).min() } else { row.max };
             Some((node, most?.saturating_sub(row.held).max(0)))
         };
-        self.tree.path(own_roots).filter_map(of)
+        self.tree.path(own_roots).iter().filter_map(of)
     }
 
     fn total(&self, counter: &str) -> Option<Amount> {
@@ -179,8 +184,8 @@ impl<'t> Quotas<'t> {
         if amount <= 0 || self.available_of(own_roots, number).is_none_or(|most| amount <= most) {
             return None;
         }
-        let exceeded = self.tree.path(own_roots).find_map(|node| {
-            let (row, account) = (self.row_of(node, number)?, self.tree.stated(node)?);
+        let exceeded = self.tree.path(own_roots).iter().find_map(|node| {
+            let (row, account) = (self.row_of(*node, number)?, self.tree.stated(*node)?);
             let max = row.max.filter(|max| row.held + amount > *max)?;
             Some(Bound::Max { account: &account.name, held: row.held, max })
         });
@@ -204,6 +209,15 @@ impl<'t> Quotas<'t> {
     #[must_use]
     pub fn allows(&self, own_roots: Node, takes: &Amounts) -> bool {
         taken(takes).all(|(counter, amount)| self.available(own_roots, counter).is_none_or(|most| amount <= most))
+    }
+
+    /// The same of amounts by the numbers of their counters.
+    #[must_use]
+    pub fn allows_numbered(&self, own_roots: Node, takes: impl IntoIterator<Item = (usize, Amount)>) -> bool {
+        takes.into_iter().all(|(number, amount)| {
+            let table = self.table(number).filter(|table| table.is_bounded && amount > 0);
+            table.is_none_or(|table| table.allows(self.tree.path(own_roots), amount))
+        })
     }
 
     /// The counters that guarantee a gang at one node: it takes of them, they have a `min` there, and with the gang no more is held
@@ -242,7 +256,8 @@ impl<'t> Quotas<'t> {
     /// Whether a gang at these own roots is guaranteed at some account at or above them.
     #[must_use]
     pub fn guarantees(&self, own_roots: Node, takes: &NumberedAmounts) -> bool {
-        self.tree.path(own_roots).any(|node| self.guarantees_at(node, takes))
+        let has_min = |node: &Node| self.has_min.get(node.place()).is_some_and(|has_min| *has_min);
+        self.tree.path(own_roots).iter().any(|node| has_min(node) && self.guarantees_at(*node, takes))
     }
 
     /// Whether something is guaranteed to any account at all.
@@ -253,7 +268,8 @@ impl<'t> Quotas<'t> {
     /// Whether something guaranteed is not held yet, at some account at or above these own roots.
     #[must_use]
     pub fn has_open_guarantee(&self, own_roots: Node) -> bool {
-        self.tree.path(own_roots).any(|node| self.open_guarantees.get(node.place()).is_some_and(|open| *open > 0))
+        let is_open = |node: &Node| self.open_guarantees.get(node.place()).is_some_and(|open| *open > 0);
+        self.tree.path(own_roots).iter().any(is_open)
     }
 
     /// A gang at these own roots holds so much from now on. Takes time proportional to the depth of the tree.
@@ -263,19 +279,19 @@ impl<'t> Quotas<'t> {
 
     /// The same of amounts by the numbers of their counters.
     pub fn take_numbered(&mut self, own_roots: Node, takes: &NumberedAmounts) {
-        takes.iter().for_each(|(number, amount)| self.change(own_roots, number, amount));
+        let path = self.tree.path(own_roots);
+        takes.iter().for_each(|(number, amount)| self.change(path, number, amount));
     }
 
     /// A gang at these own roots holds so much no longer.
     pub fn give_back(&mut self, own_roots: Node, takes: &Amounts) {
-        for (number, amount) in self.numbered(takes).iter() {
-            self.change(own_roots, number, -amount);
-        }
+        let path = self.tree.path(own_roots);
+        self.numbered(takes).iter().for_each(|(number, amount)| self.change(path, number, -amount));
     }
 
-    fn change(&mut self, own_roots: Node, number: usize, amount: Amount) {
+    fn change(&mut self, path: &[Node], number: usize, amount: Amount) {
         if let Some((_, table)) = self.tables.get_mut(number) {
-            table.change(self.tree, own_roots, amount, &mut self.open_guarantees);
+            table.change(path, amount, &mut self.open_guarantees);
         }
     }
 }

@@ -47,6 +47,10 @@ pub struct Tree {
     nodes: Vec<Entry>,
     /// Each node before its children.
     top_down: Vec<Node>,
+    /// The own roots of each account with all nodes above them, up to the pool; one account after the other.
+    paths: Vec<Node>,
+    /// By account: where its path begins; and where the last one ends.
+    path_begins: Vec<usize>,
 }
 
 /// An account with its nodes.
@@ -73,8 +77,10 @@ impl Tree {
             accounts.into_iter().map(|account| (account.name.clone(), account)).collect();
         let accounts: Vec<Account> = by_name.into_values().collect();
         let (parents, misplaced) = Parents::of(&accounts);
-        let mut tree = Tree { nodes: Vec::new(), top_down: Vec::new(), accounts, misplaced };
+        let (nodes, top_down, paths, path_begins) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
+        let mut tree = Tree { accounts, misplaced, nodes, top_down, paths, path_begins };
         tree.link(&parents);
+        tree.lay_paths();
         tree.sum_usage();
         tree
     }
@@ -105,6 +111,18 @@ impl Tree {
             let children = self.top_down.get(next).map_or(&[][..], |node| self.children(*node)).to_vec();
             self.top_down.extend(children);
         }
+    }
+
+    fn lay_paths(&mut self) {
+        for index in 0..self.accounts.len() {
+            self.path_begins.push(self.paths.len());
+            let mut next = Some(Node(1 + index));
+            while let Some(node) = next {
+                self.paths.push(node);
+                next = self.parent(node);
+            }
+        }
+        self.path_begins.push(self.paths.len());
     }
 
     fn sum_usage(&mut self) {
@@ -194,6 +212,11 @@ impl Tree {
         self.nodes.get(node.0).map_or(0, |entry| entry.usage)
     }
 
+    /// What was used in the subtree of a node, in micros, and its weight among its siblings.
+    pub(crate) fn usage_and_weight(&self, node: Node) -> (Amount, Amount) {
+        self.nodes.get(node.0).map_or((0, 1), |entry| (entry.usage, entry.weight))
+    }
+
     /// All nodes, each before those below it.
     pub(crate) fn top_down(&self) -> impl DoubleEndedIterator<Item = Node> {
         self.top_down.iter().copied()
@@ -205,18 +228,21 @@ impl Tree {
     }
 
     /// A node and all above it, up to the pool.
-    pub(crate) fn path(&self, node: Node) -> impl Iterator<Item = Node> {
-        std::iter::successors(Some(node), |node| self.parent(*node))
+    pub(crate) fn path(&self, node: Node) -> &[Node] {
+        let Some(number) = node.0.checked_sub(1) else { return &[Node::POOL] };
+        // An account is the second node on the path of its own roots.
+        let count = self.accounts.len();
+        let (index, skipped) = if number < count { (number, 0) } else { (number - count, 1) };
+        let (Some(begin), Some(end)) = (self.path_begins.get(index), self.path_begins.get(index + 1)) else {
+            return &[];
+        };
+        self.paths.get(begin + skipped..*end).unwrap_or_default()
     }
 
     /// The two children of the lowest common ancestor that are on the paths of two own roots; absent if these are the same.
     pub(crate) fn branches(&self, one: Node, other: Node) -> Option<(Node, Node)> {
-        let down = |node| {
-            let mut path: Vec<Node> = self.path(node).collect();
-            path.reverse();
-            path
-        };
-        down(one).into_iter().zip(down(other)).find(|(one, other)| one != other)
+        let down = |node| self.path(node).iter().rev().copied();
+        down(one).zip(down(other)).find(|(one, other)| one != other)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::ad::PolicyTerms;
 use crds::{Decision, Match, Member, charge_micros};
 use matchmaker::{
-    AdId, AdKey, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, own_context,
+    AdKey, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, own_context,
     own_value,
 };
 use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree, charge};
@@ -25,7 +25,7 @@ pub struct PolicyBuilder {
 }
 
 /// What is counted of the offers of a snapshot.
-type Counted = BTreeMap<AdId, Arc<CountedOffer>>;
+type Counted = ByAd<Arc<CountedOffer>>;
 
 impl PolicyBuilder {
     /// The accounts of a snapshot, with what they have used, in micros; none without a PoolPolicy.
@@ -43,7 +43,8 @@ impl PolicyBuilder {
         }
         let (offers, counting) = self.offers(objects, snapshot, &terms);
         let submitting = Submitting::of(objects, &terms);
-        let mut holdings = Holdings::of(AccountList::of(objects, &terms), snapshot, &offers);
+        let counters: Vec<Counter> = terms.counters.iter().map(|counter| counter.name.as_str().into()).collect();
+        let mut holdings = Holdings::of(AccountList::of(objects, &terms), snapshot, (&counters, &offers));
         for found in objects.matches.values().filter(|found| is_held(found, objects)) {
             let (account, submitter) = submitting.of_match(found, objects);
             holdings.accounts.add(&account, &submitter, &submitting);
@@ -71,8 +72,8 @@ impl PolicyBuilder {
         }
         let weights = terms.weights.clone();
         let (tree, seats) = holdings.finish(usage);
-        let total = total(snapshot, &offers, &terms, &tree);
-        Some(Policy { tree, total, account_of, offers, weights, seats, counting })
+        let total = total(snapshot, (&counters, &offers), &terms, &tree);
+        Some(Policy { tree, total, counters, account_of, offers, weights, seats, counting })
     }
 
     /// What offers cost, and what counts them; those of which there is nothing to say are left out. And the fuel that was used for it beyond
@@ -83,7 +84,7 @@ impl PolicyBuilder {
         snapshot: &Snapshot,
         terms: &PolicyTerms,
     ) -> (Counted, BTreeMap<String, u64>) {
-        let (mut all, mut counting) = (Counted::new(), BTreeMap::<String, u64>::new());
+        let (mut all, mut counting) = (Counted::default(), BTreeMap::<String, u64>::new());
         for (id, ad) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some()) {
             let known = self.counted.get(&ad.key).filter(|(ports, _)| Arc::ptr_eq(ports, &ad.ports));
             let counted = match known {
@@ -119,11 +120,11 @@ fn counted_offer(objects: &Objects, ad: &PoolAd, terms: &PolicyTerms) -> (Counte
     let charge_weight = prepared.and_then(|prepared| prepared.charge_weight.clone());
     let context = own_context(COUNTER_FUEL, &Config::product(), 0);
     let (mut counters, mut unusual) = (Vec::new(), 0);
-    for counter in &terms.counters {
+    for (number, counter) in terms.counters.iter().enumerate() {
         let (value, fuel) = own_value(ad, &counter.constraint, None, &context);
         unusual += fuel.saturating_sub(USUAL_FUEL);
         if matches!(value, Some(classad::Value::Boolean(true))) {
-            counters.push((Counter::from(counter.name.as_str()), counter.resource.clone()));
+            counters.push((number, counter.resource.clone()));
         }
     }
     (CountedOffer { charge_weight, counters }, unusual)
@@ -131,15 +132,16 @@ fn counted_offer(objects: &Objects, ad: &PoolAd, terms: &PolicyTerms) -> (Counte
 
 /// How much of each counter of a resource there is: what all accounts hold of it, and what is free of open offers. What counts
 /// claims has no limit.
-fn total(snapshot: &Snapshot, offers: &Counted, terms: &PolicyTerms, tree: &Tree) -> Amounts {
-    let counters = terms.counters.iter().filter(|counter| counter.resource.is_some());
-    let mut total: Amounts = counters.map(|counter| (counter.name.as_str().into(), 0)).collect();
-    for (id, counted) in offers {
-        let Some(offer) = snapshot.ad(*id).and_then(PoolAd::offer).filter(|offer| offer.open) else { continue };
-        for (counter, resource) in &counted.counters {
-            let Some((resource, sum)) = resource.as_ref().zip(total.get_mut(counter)) else { continue };
+fn total(snapshot: &Snapshot, (counters, offers): (&[Counter], &Counted), terms: &PolicyTerms, tree: &Tree) -> Amounts {
+    let of_resource = counters.iter().zip(&terms.counters).filter(|(_, terms)| terms.resource.is_some());
+    let mut total: Amounts = of_resource.map(|(counter, _)| (Arc::clone(counter), 0)).collect();
+    for (id, counted) in offers.iter() {
+        let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer).filter(|offer| offer.open) else { continue };
+        for (number, resource) in &counted.counters {
+            let sum = counters.get(*number).and_then(|counter| total.get_mut(counter));
+            let Some((resource, sum)) = resource.as_ref().zip(sum) else { continue };
             let capacity = offer.capacity.get(resource).copied().unwrap_or(0);
-            *sum += Amount::from(capacity.saturating_sub(snapshot.usage(*id, offer).used(resource)).max(0));
+            *sum += Amount::from(capacity.saturating_sub(snapshot.usage(id, offer).used(resource)).max(0));
         }
     }
     for (counter, amount) in tree.accounts().iter().flat_map(|account| &account.held) {
@@ -191,22 +193,27 @@ pub fn recorded_charges(found: &Match) -> Vec<Amount> {
 struct Holdings<'s> {
     accounts: AccountList,
     snapshot: &'s Snapshot,
+    counters: &'s [Counter],
     offers: &'s Counted,
     seats: Seats,
     claims: BTreeMap<Arc<str>, Vec<Claim>>,
 }
 
 impl<'s> Holdings<'s> {
-    fn of(accounts: AccountList, snapshot: &'s Snapshot, offers: &'s Counted) -> Holdings<'s> {
-        Holdings { accounts, snapshot, offers, seats: Seats::default(), claims: BTreeMap::new() }
+    fn of(
+        accounts: AccountList,
+        snapshot: &'s Snapshot,
+        (counters, offers): (&'s [Counter], &'s Counted),
+    ) -> Holdings<'s> {
+        Holdings { accounts, snapshot, counters, offers, seats: Seats::default(), claims: BTreeMap::new() }
     }
 
     /// An account holds a gang of these offers.
     fn hold(&mut self, account: &Arc<str>, members: impl Iterator<Item = HeldMember>) {
         let (mut sum, mut charges) = (Amounts::from([(GANGS.into(), 1)]), Vec::new());
         for HeldMember { key, allocation, share, micros } in members {
-            let counted = self.snapshot.find(&key).and_then(|id| self.offers.get(&id));
-            let counts = counted.into_iter().flat_map(|counted| counted.counts(&allocation));
+            let counted = self.snapshot.find(&key).and_then(|id| self.offers.get(id));
+            let counts = counted.into_iter().flat_map(|counted| counted.counts(self.counters, &allocation));
             let counts = counts.map(|(counter, amount)| (Arc::clone(counter), amount));
             let amounts = counts.chain([(CHARGE.into(), micros)]).collect();
             for (counter, amount) in self.seats.take(account, &key, share.as_deref(), amounts) {

@@ -103,8 +103,10 @@ fn held_gang(
             member.ask = Ask::default();
             continue;
         }
-        let counted = policy.offers.get(&member.ad);
-        for (counter, amount) in counted.into_iter().flat_map(|counted| counted.counts(&member.ask.allocation)) {
+        let counted = policy.offers.get(member.ad);
+        for (counter, amount) in
+            counted.into_iter().flat_map(|counted| counted.counts(&policy.counters, &member.ask.allocation))
+        {
             *takes.entry(Arc::clone(counter)).or_default() += amount;
         }
     }

@@ -128,8 +128,10 @@ impl Claim<'_> {
 fn takes<'a>(policy: &Policy, holds: impl Iterator<Item = (AdId, &'a Ask)>, charge: policy::Amount) -> Amounts {
     let mut takes = Amounts::new();
     for (ad, ask) in holds.filter(|(_, ask)| ask.share.is_none()) {
-        let counted = policy.offers.get(&ad);
-        for (counter, amount) in counted.into_iter().flat_map(|counted| counted.counts(&ask.allocation)) {
+        let counted = policy.offers.get(ad);
+        for (counter, amount) in
+            counted.into_iter().flat_map(|counted| counted.counts(&policy.counters, &ask.allocation))
+        {
             *takes.entry(Arc::clone(counter)).or_default() += amount;
         }
     }

@@ -108,6 +108,7 @@ mod tests {
         let policy = Policy {
             tree: Tree::new([]),
             total: Amounts::new(),
+            counters: Vec::new(),
             account_of: BTreeMap::new(),
             offers: snapshot.ads().map(|(id, ad)| (id, Arc::new(counted(ad)))).collect(),
             weights: BTreeMap::new(),

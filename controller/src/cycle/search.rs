@@ -131,7 +131,7 @@ impl Negotiator {
         let mut gangs = nominations.take_gangs();
         gangs.append(&mut cycle.gangs);
         let bounds = std::mem::take(&mut nominations.reservations.bounds);
-        let charges = cycle.charges;
+        let charges = cycle.charges.into_iter().collect();
         self.last.backlog = Some(Backlog { pool, gangs: gangs.into(), charges, bounds, provenance, found_ms });
         self.hand_on(&objects);
         self.continue_reasons(reasons, found_ms);

@@ -72,9 +72,10 @@ mod tests {
             tree: Tree::new([holds("chips", 1), holds("cfd", 9), holds("ns-made", 0)]),
             total: policy::Amounts::new(),
             account_of: BTreeMap::from([(AdId::at(0), Arc::from("chips"))]),
-            offers: BTreeMap::new(),
+            offers: matchmaker::ByAd::default(),
             weights: BTreeMap::new(),
             seats: Seats::default(),
+            counters: Vec::new(),
             counting: BTreeMap::new(),
         };
         let mut snapshot = Snapshot::default();

@@ -41,8 +41,8 @@ pub struct HeldGangs<'h> {
 pub struct Backfilled {
     /// The gangs.
     pub gangs: Vec<Gang>,
-    /// What their members cost, by root, in micros.
-    pub charges: BTreeMap<AdId, Vec<Amount>>,
+    /// What their members cost, each with its root, in micros.
+    pub charges: Vec<(AdId, Vec<Amount>)>,
 }
 
 /// The gangs of roots that a cycle has left over and whose claims end before reservations are free. A reservation whose start is

@@ -7,8 +7,8 @@ pub(crate) mod tests {
 
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
-        AdId, AdKey, Collective, Config, Consent, CountedOffer, Offer, Plain, Policy, PoolAd, Prices, QuotaExceeded,
-        Res, Role, Root, Seats, Snapshot, Usage, Verdict, Weight, negotiate_together, plain, why,
+        AdId, AdKey, ByAd, Collective, Config, Consent, CountedOffer, Offer, Plain, Policy, PoolAd, Prices,
+        QuotaExceeded, Res, Role, Root, Seats, Snapshot, Usage, Verdict, Weight, negotiate_together, plain, why,
     };
     use policy::{Account, Amounts, Quota, Quotas, Tree};
     use proptest::prelude::*;
@@ -80,13 +80,14 @@ pub(crate) mod tests {
                 snapshot.roots.push(root);
             }
             let vcs = snapshot.find(&key("License", "vcs")).unwrap();
-            let counters = vec![("vcs".into(), Some("seats".to_owned()))];
+            let counters = vec![(0, Some("seats".to_owned()))];
             let counted = CountedOffer { charge_weight: None, counters };
             snapshot.policy = Some(Arc::new(Policy {
                 tree: Tree::new(self.accounts.clone()),
                 total: [("vcs".into(), i128::from(self.seats))].into(),
+                counters: vec!["vcs".into()],
                 account_of,
-                offers: [(vcs, Arc::new(counted))].into(),
+                offers: [(vcs, Arc::new(counted))].into_iter().collect(),
                 weights: [("slots".to_owned(), 1_000_000)].into(),
                 seats: Seats::default(),
                 counting: BTreeMap::new(),
@@ -266,29 +267,30 @@ pub(crate) mod tests {
         let tree = Tree::new(accounts.collect::<Vec<_>>());
         let ads = world.snapshot.ads().filter(|(_, ad)| ad.offer().is_some());
         let counted = |(id, ad): (matchmaker::AdId, &PoolAd)| {
-            let mut counters = vec![("all".into(), None)];
+            let mut counters = vec![(0, None)];
             let has_seats = ad.offer().is_some_and(|offer| offer.capacity.contains_key("seats"));
-            counters.extend(has_seats.then(|| ("seats".into(), Some("seats".to_owned()))));
+            counters.extend(has_seats.then(|| (1, Some("seats".to_owned()))));
             let charge_weight = (byte(id.place() + 3) % 4 == 0)
                 .then(|| parse_expr("Allocation.seats * 1.5", Dialect::Gangmatch).ok())
                 .flatten();
             (id, Arc::new(CountedOffer { charge_weight, counters }))
         };
-        let offers: BTreeMap<_, _> = ads.map(counted).collect();
+        let offers: ByAd<_> = ads.map(counted).collect();
         let roots = world.snapshot.roots.iter().enumerate();
         let account = |(number, root): (usize, &Root)| {
             (root.ad, Arc::from(names[usize::try_from(byte(number + 60)).unwrap_or(0) % 3]))
         };
         let account_of: BTreeMap<_, Arc<str>> = roots.map(account).collect();
-        let free = |(id, counted): (&matchmaker::AdId, &Arc<CountedOffer>)| {
-            let offer = world.snapshot.ad(*id).and_then(PoolAd::offer).filter(|offer| offer.open)?;
+        let free = |(id, counted): (matchmaker::AdId, &Arc<CountedOffer>)| {
+            let offer = world.snapshot.ad(id).and_then(PoolAd::offer).filter(|offer| offer.open)?;
             counted.counters.get(1)?;
-            Some(i128::from((offer.capacity.get("seats")? - world.snapshot.usage(*id, offer).used("seats")).max(0)))
+            Some(i128::from((offer.capacity.get("seats")? - world.snapshot.usage(id, offer).used("seats")).max(0)))
         };
         let total = [("seats".into(), offers.iter().filter_map(free).sum())].into();
         let weights = [("slots".to_owned(), 1_000_000), ("cpus".to_owned(), 500_000)].into();
-        let policy =
-            Policy { tree, total, account_of, offers, weights, seats: Seats::default(), counting: BTreeMap::new() };
+        let counters = vec!["all".into(), "seats".into()];
+        let (seats, counting) = (Seats::default(), BTreeMap::new());
+        let policy = Policy { tree, total, counters, account_of, offers, weights, seats, counting };
         world.text = format!("{}\n{policy:?}", world.text);
         world.snapshot.policy = Some(Arc::new(policy));
         world

@@ -1,7 +1,5 @@
 //! Binary heaps of siblings, all in one list: a cycle makes a heap for each node, and changes the tops of a few with each gang.
 
-use std::cmp::Ordering;
-
 use crate::tree::{Node, Tree};
 
 /// A node among its siblings: the smaller the sooner. Nodes are in the order of their names.
@@ -13,14 +11,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn cmp(&self, other: &Place) -> Ordering {
+    fn is_before(&self, other: &Place) -> bool {
         #[cfg(test)]
         super::tests::count_comparison();
-        self.usage.cmp(&other.usage).then(self.node.cmp(&other.node))
-    }
-
-    fn is_before(&self, other: &Place) -> bool {
-        self.cmp(other).is_lt()
+        self.usage < other.usage || self.usage == other.usage && self.node < other.node
     }
 }
 
@@ -61,6 +55,11 @@ impl Heaps {
         self.places.get(span.begin).map(|place| place.node)
     }
 
+    /// Whether there is a child in the heap of a node.
+    pub(super) fn has_any(&self, parent: Node) -> bool {
+        self.spans.get(parent.place()).is_some_and(|span| span.len > 0)
+    }
+
     /// Adds a child that is not in the heap; [`put_in_order`](Heaps::put_in_order) is called after the last one.
     pub(super) fn push(&mut self, parent: Node, place: Place) {
         let Some(span) = self.spans.get_mut(parent.place()) else { return };
@@ -76,17 +75,21 @@ impl Heaps {
         }
     }
 
-    /// Puts a child where it now belongs. The one at the top takes the logarithm of the number of its siblings.
-    pub(super) fn replace(&mut self, parent: Node, place: Place) {
+    /// Puts a child where it now belongs, by what it has used and holds. The one at the top takes the logarithm of the number of its siblings.
+    /// Of an only child that is not asked: siblings only ever leave.
+    pub(super) fn replace(&mut self, parent: Node, node: Node, usage: impl FnOnce() -> i128) {
         let heap = self.heap(parent);
-        match heap.first_mut().filter(|first| first.node == place.node) {
+        let is_alone = heap.len() == 1;
+        match heap.first_mut().filter(|first| first.node == node) {
+            Some(_) if is_alone => {}
             Some(first) => {
-                *first = place;
+                first.usage = usage();
                 sift_down(heap, 0);
             }
             None => {
                 // It is not its turn.
-                self.remove(parent, place.node);
+                let place = Place { usage: usage(), node };
+                self.remove(parent, node);
                 self.push(parent, place);
                 let heap = self.heap(parent);
                 (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));

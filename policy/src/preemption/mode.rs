@@ -152,7 +152,7 @@ impl<'w> Legality<'w> {
     /// The nodes from own roots up to a branch.
     fn side(&self, own_roots: Node, branch: Node) -> impl Iterator<Item = Node> {
         let common = self.tree().parent(branch);
-        self.tree().path(own_roots).take_while(move |node| Some(*node) != common)
+        self.tree().path(own_roots).iter().copied().take_while(move |node| Some(*node) != common)
     }
 
     /// Whether a victim holds by a guarantee on its own side: at an account at or above it, something that it takes is within the grant.

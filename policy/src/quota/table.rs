@@ -99,15 +99,22 @@ impl Table {
         }
     }
 
-    /// What is free for a gang at these own roots: what the pool has left, less what is set aside beside its path; absent: no limit.
-    pub(super) fn free_for(&self, tree: &Tree, own_roots: Node) -> Option<Amount> {
-        let row = |node: Node| self.rows.get(node.place());
-        let beside = |node: Node| Some(row(tree.parent(node)?)?.aside_below - row(node)?.aside);
-        let free = self.total? - row(Node::POOL)?.held;
+    /// What is free for a gang at own roots with this path: what the pool has left, less what is set aside beside its path; absent: no limit.
+    pub(super) fn free_for(&self, path: &[Node]) -> Option<Amount> {
+        let row = |node: &Node| self.rows.get(node.place());
+        let free = self.total? - row(&Node::POOL)?.held;
         if !self.lends {
             return Some(free);
         }
-        Some(free - tree.path(own_roots).filter_map(beside).sum::<Amount>())
+        let beside = |(node, parent)| Some(row(parent)?.aside_below - row(node)?.aside);
+        Some(free - path.iter().zip(path.iter().skip(1)).filter_map(beside).sum::<Amount>())
+    }
+
+    /// Whether a gang at own roots with this path may take so much.
+    pub(super) fn allows(&self, path: &[Node], amount: Amount) -> bool {
+        let keeps = |row: &Row| row.max.is_none_or(|max| amount <= max - row.held);
+        path.iter().filter_map(|node| self.rows.get(node.place())).all(keeps)
+            && self.free_for(path).is_none_or(|free| amount <= free)
     }
 
     /// Adds what a node holds, and what is set aside at it, to its parent; all below it is done.
@@ -121,18 +128,19 @@ impl Table {
         }
     }
 
-    /// Own roots hold so much more: updates them and all above them, and of how many counters each does not hold what is guaranteed to it.
-    pub(super) fn change(&mut self, tree: &Tree, own_roots: Node, amount: Amount, open_guarantees: &mut [u32]) {
+    /// Own roots with this path hold so much more: updates them and all above them, and of how many counters each does not hold what is guaranteed to it.
+    pub(super) fn change(&mut self, path: &[Node], amount: Amount, open_guarantees: &mut [u32]) {
         let mut more_aside = 0;
-        for node in tree.path(own_roots) {
+        for node in path {
             let Some(row) = self.rows.get_mut(node.place()) else { continue };
-            let was_open = self.has_min && row.is_open();
             row.held += amount;
-            if self.has_min
-                && was_open != row.is_open()
-                && let Some(open) = open_guarantees.get_mut(node.place())
-            {
-                *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
+            if row.min > 0 {
+                let (was_open, is_open) = (row.held - amount < row.grant, row.is_open());
+                if was_open != is_open
+                    && let Some(open) = open_guarantees.get_mut(node.place())
+                {
+                    *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
+                }
             }
             if self.lends {
                 row.aside_below += more_aside;

@@ -12,8 +12,9 @@ fn tree(parents: &[(&str, Option<&str>)]) -> Tree {
 fn above<'t>(tree: &'t Tree, name: &str) -> Vec<&'t str> {
     let mut path: Vec<&str> = tree
         .path(tree.account(name).unwrap())
+        .iter()
         .skip(1)
-        .filter_map(|node| tree.stated(node))
+        .filter_map(|node| tree.stated(*node))
         .map(|account| account.name.as_str())
         .collect();
     path.reverse();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{AdId, CountedOffer, Policy, Seats, Snapshot};
+use matchmaker::{AdId, ByAd, CountedOffer, Policy, Seats, Snapshot};
 use policy::{Account, Amount, Amounts, Counter, Quota, Tree};
 
 /// How many accounts there are above all others, and below each of these; and how many counters.
@@ -21,11 +21,10 @@ pub(crate) fn with_accounts(snapshot: &Snapshot) -> Snapshot {
     let inner = GROUPS + GROUPS * TEAMS;
     let leaf = |number: usize| -> Arc<str> { format!("user-{number}").into() };
     let leaves: Vec<Arc<str>> = (0..ACCOUNTS - inner).map(leaf).collect();
-    let (mut offers, mut total) = (BTreeMap::new(), Amounts::new());
+    let (mut offers, mut total) = (ByAd::default(), Amounts::new());
     for (number, (id, _)) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some()).enumerate() {
-        let counted = counter(number % COUNTERS);
-        *total.entry(counted.clone()).or_default() += 1;
-        let counters = vec![(counted, Some("slots".to_owned()))];
+        *total.entry(counter(number % COUNTERS)).or_default() += 1;
+        let counters = vec![(number % COUNTERS, Some("slots".to_owned()))];
         offers.insert(id, Arc::new(CountedOffer { charge_weight: None, counters }));
     }
     let account_of: BTreeMap<AdId, Arc<str>> =
@@ -33,6 +32,7 @@ pub(crate) fn with_accounts(snapshot: &Snapshot) -> Snapshot {
     let policy = Policy {
         tree: Tree::new(accounts(&leaves, &total)),
         total,
+        counters: (0..COUNTERS).map(counter).collect(),
         account_of,
         offers,
         weights: BTreeMap::from([("slots".to_owned(), 1_000_000)]),

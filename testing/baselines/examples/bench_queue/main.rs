@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use classad::{Dialect, parse_ad};
-use matchmaker::{AdId, AdKey, Policy, PoolAd, Root, Seats, Snapshot, service_order};
+use matchmaker::{AdId, AdKey, ByAd, Policy, PoolAd, Root, Seats, Snapshot, service_order};
 use policy::{Account, Amounts, Tree};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,9 +51,10 @@ fn pool(count: usize, has_accounts: bool) -> Result<Snapshot, Box<dyn Error>> {
             tree: Tree::new(accounts.iter().enumerate().map(named)),
             total: Amounts::new(),
             account_of: accounts.iter().enumerate().map(|(number, name)| (AdId::at(number), name.clone())).collect(),
-            offers: BTreeMap::new(),
+            offers: ByAd::default(),
             weights: BTreeMap::new(),
             seats: Seats::default(),
+            counters: Vec::new(),
             counting: BTreeMap::new(),
         }));
     } else {

@@ -5,7 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use claiming::Nominee;
 use classad::Dialect;
-use matchmaker::{AdId, Ask, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot};
+use matchmaker::{
+    AdId, Ask, ByAd, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot,
+};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, MemberCharge, Tree, Usage, taken_by_gang};
 
 use crate::coordinator::cycle::{RESOURCE, Trade, key, name, offer_ad, offer_key};
@@ -195,9 +197,10 @@ impl Coordinator {
             tree: Tree::new([account(0), account(1)]),
             total: Amounts::new(),
             account_of: account_of.collect::<BTreeMap<AdId, Arc<str>>>(),
-            offers: BTreeMap::new(),
+            offers: ByAd::default(),
             weights: BTreeMap::from([(RESOURCE.to_owned(), CHARGE_OF_ONE)]),
             seats: Seats::default(),
+            counters: Vec::new(),
             counting: BTreeMap::new(),
         }
     }

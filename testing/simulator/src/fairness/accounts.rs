@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{AdId, Policy, Seats};
+use matchmaker::{AdId, ByAd, Policy, Seats};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, Tree, Usage, charge};
 
 use crate::fairness::pool::SLOTS;
@@ -79,9 +79,10 @@ pub(super) fn policy_of(
         tree: Tree::new(parties.iter().zip(held).map(account)),
         total: Amounts::new(),
         account_of: account_of.clone(),
-        offers: BTreeMap::new(),
+        offers: ByAd::default(),
         weights: BTreeMap::from([(SLOTS.to_owned(), CHARGE_OF_ONE)]),
         seats: Seats::default(),
+        counters: Vec::new(),
         counting: BTreeMap::new(),
     }
 }
