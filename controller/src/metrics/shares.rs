@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use matchmaker::Snapshot;
+use matchmaker::{Policy, Snapshot};
 use policy::{Amount, CHARGE, Quotas, shares};
 use pool::{Objects, demands, pool_charge};
 
@@ -16,8 +16,20 @@ const MICROS: Amount = 1_000_000;
 pub(crate) struct ShareCensus {
     /// The largest distance between what an account with waiting jobs holds and its share, as a part of the pool.
     pub(crate) gap: f64,
-    /// What accounts hold and deserve, in whole charges.
-    pub(crate) accounts: BTreeMap<String, [i64; 2]>,
+    /// What the whole pool costs, in whole charges.
+    pub(crate) total: i64,
+    /// Accounts, by name.
+    pub(crate) accounts: BTreeMap<String, AccountLevels>,
+}
+
+/// What is said of one account, with all below it; amounts are in whole charges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AccountLevels {
+    pub(crate) held: i64,
+    pub(crate) share: i64,
+    pub(crate) usage: i64,
+    /// How many of its jobs wait.
+    pub(crate) waiting: i64,
 }
 
 /// What accounts hold and deserve in the pool of a cycle; nothing without accounts. Accounts that the controller has created have no series of
@@ -34,13 +46,34 @@ pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, now: i64) -> 
     let is_own = |name: &&str| objects.accounts.get(*name).is_some_and(|account| account.made_for().is_none());
     let names = policy.tree.accounts().iter().map(|account| account.name.as_str()).filter(is_own);
     let whole = |micros: Amount| i64::try_from((micros + MICROS / 2) / MICROS).unwrap_or(i64::MAX);
+    let usage = |name: &str| policy.tree.account(name).map_or(0, |node| policy.tree.usage(node));
+    let waiting = waiting_below(policy);
+    let levels = |name: &str| AccountLevels {
+        held: whole(held(name)),
+        share: whole(share(name)),
+        usage: whole(usage(name)),
+        waiting: waiting.get(name).copied().unwrap_or(0),
+    };
     ShareCensus {
         gap: if total > 0 { gap.min(total) as f64 / total as f64 } else { 0.0 },
-        accounts: names
-            .take(ACCOUNTS_MAX)
-            .map(|name| (name.to_owned(), [whole(held(name)), whole(share(name))]))
-            .collect(),
+        total: whole(total),
+        accounts: names.take(ACCOUNTS_MAX).map(|name| (name.to_owned(), levels(name))).collect(),
     }
+}
+
+/// How many jobs of each account, and of those below it, wait.
+fn waiting_below(policy: &Policy) -> BTreeMap<&str, i64> {
+    let mut own: BTreeMap<&str, i64> = BTreeMap::new();
+    for account in policy.account_of.values() {
+        *own.entry(account).or_default() += 1;
+    }
+    let mut all: BTreeMap<&str, i64> = BTreeMap::new();
+    for (name, jobs) in own {
+        for above in std::iter::successors(Some(name), |name| policy.tree.parent_of(name)) {
+            *all.entry(above).or_default() += jobs;
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -48,7 +81,7 @@ mod tests {
     use std::sync::Arc;
 
     use crds::{Account, AccountSpec, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER};
-    use matchmaker::{AdId, Policy, Seats};
+    use matchmaker::{AdId, Seats};
     use policy::{Tree, taken_by_gang};
 
     use super::*;
@@ -68,10 +101,11 @@ mod tests {
             held: taken_by_gang(charges * MICROS, policy::Amounts::new()),
             ..policy::Account::named(name)
         };
+        let below = policy::Account { parent: Some("chips".to_owned()), usage: 4 * MICROS, ..holds("ns-made", 0) };
         let policy = Policy {
-            tree: Tree::new([holds("chips", 1), holds("cfd", 9), holds("ns-made", 0)]),
+            tree: Tree::new([holds("chips", 1), holds("cfd", 9), below]),
             total: policy::Amounts::new(),
-            account_of: BTreeMap::from([(AdId::at(0), Arc::from("chips"))]),
+            account_of: BTreeMap::from([(AdId::at(0), Arc::from("chips")), (AdId::at(1), Arc::from("ns-made"))]),
             offers: BTreeMap::new(),
             weights: BTreeMap::new(),
             seats: Seats::default(),
@@ -83,6 +117,8 @@ mod tests {
         let census = share_census(&objects, &snapshot, 0);
         // There is no offer, so no account deserves a share.
         assert_eq!(census.gap, 0.0);
-        assert_eq!(census.accounts, BTreeMap::from([("cfd".to_owned(), [9, 0]), ("chips".to_owned(), [1, 0])]));
+        let cfd = AccountLevels { held: 9, ..AccountLevels::default() };
+        let chips = AccountLevels { held: 1, share: 0, usage: 4, waiting: 2 };
+        assert_eq!(census.accounts, BTreeMap::from([("cfd".to_owned(), cfd), ("chips".to_owned(), chips)]));
     }
 }

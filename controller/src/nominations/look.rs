@@ -334,7 +334,7 @@ impl Nominations {
     fn pause_hopeless(&mut self, uid: &str, why: Option<&NotPreempted>, are_others: bool, now_ms: u64) {
         match why {
             Some(why @ NotPreempted::CutShort) => self.lengthen_hopeless(uid, *why, now_ms),
-            Some(why @ NotPreempted::Refused(_)) if are_others => {
+            Some(why @ (NotPreempted::Refused(_) | NotPreempted::TooYoung(_))) if are_others => {
                 self.lengthen_hopeless(uid, *why, now_ms);
             }
             _ => drop(self.hopeless.remove(uid)),
