@@ -86,39 +86,65 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_gap_is_that_of_an_account_with_jobs_that_wait_and_made_accounts_have_no_series() {
-        let mut objects = Objects::default();
-        for name in ["chips", "cfd", "ns-made"] {
-            let mut account = Account::new(name, AccountSpec::default());
-            if name == "ns-made" {
-                let labels = [(LABEL_MADE_BY, MADE_BY_CONTROLLER), (LABEL_MADE_FOR, "made")];
-                account.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
-            }
-            objects.apply_account(account);
+    /// An account as it is stored: created by the controller, or by the administrator.
+    fn stored(name: &str, is_made: bool) -> Account {
+        let mut account = Account::new(name, AccountSpec::default());
+        if is_made {
+            let labels = [(LABEL_MADE_BY, MADE_BY_CONTROLLER), (LABEL_MADE_FOR, "made")];
+            account.metadata.labels = Some(labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
         }
-        let holds = |name: &str, charges: Amount| policy::Account {
-            held: taken_by_gang(charges * MICROS, policy::Amounts::new()),
-            ..policy::Account::named(name)
-        };
-        let below = policy::Account { parent: Some("chips".to_owned()), usage: 4 * MICROS, ..holds("ns-made", 0) };
+        account
+    }
+
+    fn holds(name: &str, charges: Amount) -> policy::Account {
+        let held = taken_by_gang(charges * MICROS, policy::Amounts::new());
+        policy::Account { held, ..policy::Account::named(name) }
+    }
+
+    /// A pool without offers and with these accounts, in which one job waits for each of some of them.
+    fn snapshot(accounts: Vec<policy::Account>, waiting: &[&str]) -> Snapshot {
+        let job = |(place, account): (usize, &&str)| (AdId::at(place), Arc::from(*account));
         let policy = Policy {
-            tree: Tree::new([holds("chips", 1), holds("cfd", 9), below]),
+            tree: Tree::new(accounts),
             total: policy::Amounts::new(),
-            account_of: BTreeMap::from([(AdId::at(0), Arc::from("chips")), (AdId::at(1), Arc::from("ns-made"))]),
+            account_of: waiting.iter().enumerate().map(job).collect(),
             offers: BTreeMap::new(),
             weights: BTreeMap::new(),
             seats: Seats::default(),
             counting: BTreeMap::new(),
         };
-        let mut snapshot = Snapshot::default();
-        assert_eq!(share_census(&objects, &snapshot, 0), ShareCensus::default());
-        snapshot.policy = Some(Arc::new(policy));
-        let census = share_census(&objects, &snapshot, 0);
+        Snapshot { policy: Some(Arc::new(policy)), ..Snapshot::default() }
+    }
+
+    #[test]
+    fn the_gap_is_that_of_an_account_with_jobs_that_wait_and_made_accounts_have_no_series() {
+        let mut objects = Objects::default();
+        for name in ["chips", "cfd", "ns-made"] {
+            objects.apply_account(stored(name, name == "ns-made"));
+        }
+        assert_eq!(share_census(&objects, &Snapshot::default(), 0), ShareCensus::default());
+        let below = policy::Account { parent: Some("chips".to_owned()), usage: 4 * MICROS, ..holds("ns-made", 0) };
+        let accounts = vec![holds("chips", 1), holds("cfd", 9), below];
+        let census = share_census(&objects, &snapshot(accounts, &["chips", "ns-made"]), 0);
         // There is no offer, so no account deserves a share.
-        assert_eq!(census.gap, 0.0);
+        assert_eq!((census.gap, census.total), (0.0, 0));
         let cfd = AccountLevels { held: 9, ..AccountLevels::default() };
         let chips = AccountLevels { held: 1, share: 0, usage: 4, waiting: 2 };
         assert_eq!(census.accounts, BTreeMap::from([("cfd".to_owned(), cfd), ("chips".to_owned(), chips)]));
+    }
+
+    #[test]
+    fn however_many_accounts_there_are_few_have_series() {
+        let mut objects = Objects::default();
+        let names: Vec<String> = (0..1_000).map(|number| format!("a{number:04}")).collect();
+        // Every second one was created by the controller, for a tenant that has submitted a job.
+        for (number, name) in names.iter().enumerate() {
+            objects.apply_account(stored(name, number % 2 == 0));
+        }
+        let waiting: Vec<&str> = names.iter().map(String::as_str).collect();
+        let accounts = waiting.iter().map(|name| holds(name, 1)).collect();
+        let census = share_census(&objects, &snapshot(accounts, &waiting), 0);
+        assert_eq!(census.accounts.len(), ACCOUNTS_MAX);
+        assert!(census.accounts.keys().all(|name| objects.accounts[name].made_for().is_none()));
     }
 }
