@@ -113,7 +113,9 @@ mod tests {
             seats: Seats::default(),
             counting: BTreeMap::new(),
         };
-        Snapshot { policy: Some(Arc::new(policy)), ..Snapshot::default() }
+        let mut snapshot = Snapshot::default();
+        snapshot.policy = Some(Arc::new(policy));
+        snapshot
     }
 
     #[test]

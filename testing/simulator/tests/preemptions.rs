@@ -33,6 +33,15 @@ fn histories_with_preemption_hold() {
     assert_eq!(crashes.len(), Write::ALL.len(), "coordinators crash at each write of a nomination");
 }
 
+/// Two leaders have nominated on one offer, and a victim is freed offer by offer: what it has freed already is not free once more.
+#[test]
+fn k2_what_a_victim_has_freed_is_given_away_once() {
+    for seed in [1_766, 4_792] {
+        let outcome = run(&Plan::with_preemption(seed, Planted::Nothing), false);
+        assert_eq!(outcome.wrong, None, "seed {seed}");
+    }
+}
+
 #[test]
 fn every_mistake_of_preemption_is_found() {
     for (planted, law) in Planted::OF_PREEMPTION {

@@ -75,7 +75,7 @@ impl Simulation<'_> {
     }
 
     /// Holds machines for a job that has waited long, if nothing is held for another one.
-    pub(super) fn reserve(&mut self, pool: &Snapshot, gangs: &[Gang]) {
+    pub(super) fn reserve_for_long_waits(&mut self, pool: &Snapshot, gangs: &[Gang]) {
         let Some(rules) = self.setting.reservation else { return };
         let is_due = |job: &usize| self.jobs.get(*job).is_some_and(|job| job.since + rules.after_seconds <= self.now);
         let mut candidates = Self::left_over(pool, gangs);

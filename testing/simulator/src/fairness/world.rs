@@ -228,7 +228,7 @@ impl<'s> Simulation<'s> {
                 self.claim(root.place(), gang.clone());
             }
         }
-        self.reserve(&pool, &gangs);
+        self.reserve_for_long_waits(&pool, &gangs);
         let preempts = self.preempt(&pool, &gangs);
         if preempts {
             let pool = self.snapshot();
