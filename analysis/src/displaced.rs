@@ -62,16 +62,23 @@ impl Displacing<'_> {
             found.answers.into_iter().find(|(other, _)| *other == root).map(|(_, answer)| answer)
         };
         let terms = self.preempting.terms;
-        let mut from = None;
         match own(terms, self.now, self.waiting) {
             None => return Err(Hindrance::NotReached),
             Some(Ok(proposal)) => return Ok(proposal),
             Some(Err(NotPreempted::Ending)) => return Err(Hindrance::Ending),
             Some(Err(NotPreempted::Refused(Refusal::QuotaExceeded))) => return Err(Hindrance::QuotaExceeded),
-            Some(Err(NotPreempted::TooYoung(time))) => from = Some(time),
-            Some(Err(NotPreempted::Refused(_) | NotPreempted::BudgetSpent | NotPreempted::CutShort)) => {}
+            Some(Err(
+                NotPreempted::Refused(_)
+                | NotPreempted::TooYoung(_)
+                | NotPreempted::BudgetSpent
+                | NotPreempted::CutShort,
+            )) => {}
         }
         let alone = BTreeSet::from([root]);
+        let from = match own(terms, self.now, &alone) {
+            Some(Err(NotPreempted::TooYoung(from))) => Some(from),
+            _ => None,
+        };
         let mut with = |terms: &PreemptionTerms, now: i64| own(terms, now, &alone)?.ok();
         if let Some((from, proposal)) = from.and_then(|from| Some((from, with(terms, from)?))) {
             return Err(Hindrance::TooYoung { from, proposal: Box::new(proposal) });

@@ -94,7 +94,9 @@ mod tests {
         let mut gang = members("big");
         gang[1]["parentPort"] = json!("a");
         let mut second = gang[1].clone();
-        for (field, value) in [("id", json!(2)), ("name", json!("n")), ("uid", json!("u-n")), ("parentPort", json!("b"))] {
+        for (field, value) in
+            [("id", json!(2)), ("name", json!("n")), ("uid", json!("u-n")), ("parentPort", json!("b"))]
+        {
             second[field] = value;
         }
         gang.as_array_mut().unwrap().push(second);
@@ -130,14 +132,19 @@ mod tests {
             let program = env!("CARGO_BIN_EXE_kubectl-gangmatch");
             let output = Command::new(program).args(arguments).current_dir(&folder).output().unwrap();
             let text = [output.stdout, output.stderr].concat();
-            let answer: Value = serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&text)));
+            let answer: Value =
+                serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&text)));
             answer["items"][0].clone()
         };
         let own = simulated("pool", None);
         assert_eq!((&own["state"], &own["reason"]), (&json!("Waits"), &json!("HeldForOthers")), "{own}");
         assert!(own["message"].as_str().unwrap().starts_with("offers are held for another job that has waited long; "));
         let until = "2026-11-21T15:00:00Z";
-        assert_eq!((&own["reserved"]["own"], &own["reserved"]["until"]), (&json!(["pool/big"]), &json!(until)), "{own}");
+        assert_eq!(
+            (&own["reserved"]["own"], &own["reserved"]["until"]),
+            (&json!(["pool/big"]), &json!(until)),
+            "{own}"
+        );
         let said = "Offers that it could have are held for pool/big, which has waited long. They are free at \
                     2026-11-21T15:00:00Z at the latest; until then, a job may use them if its activeDeadlineSeconds and \
                     reserveTimeoutSeconds end before that.";

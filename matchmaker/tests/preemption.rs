@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, Config, Consent, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting, PreemptionTerms,
-    Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
+    AdId, AdKey, Config, Consent, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting,
+    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
 };
 use policy::{Account, Amounts, Evictions, Mode, Permitted, Refusal, Tree};
 use proptest::prelude::*;

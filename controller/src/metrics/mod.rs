@@ -508,7 +508,13 @@ mod tests {
         metrics.stand_by();
         let text = metrics.text();
         let of_pool = |line: &&str| {
-            let of = ["gangmatch_jobs", "gangmatch_offers", "gangmatch_share_gap", "gangmatch_accounts ", "gangmatch_account_"];
+            let of = [
+                "gangmatch_jobs",
+                "gangmatch_offers",
+                "gangmatch_share_gap",
+                "gangmatch_accounts ",
+                "gangmatch_account_",
+            ];
             let of_charge = ["gangmatch_charge_held", "gangmatch_charge_capacity", "gangmatch_quota_blocked"];
             let of_nominations = ["gangmatch_nominations{", "gangmatch_nominations_overdue"];
             let begins = [&of[..], &of_charge, &of_nominations].concat();

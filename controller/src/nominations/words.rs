@@ -119,7 +119,10 @@ fn refusal(why: NotPreempted) -> (&'static str, Cow<'static, str>) {
         }
         NotPreempted::TooYoung(from) => {
             let from = Timestamp::from_second(from).map(|from| format!(" from {from} on")).unwrap_or_default();
-            return ("TooYoung", format!("gangs may be preempted for it{from}: until then they run undisturbed").into());
+            return (
+                "TooYoung",
+                format!("gangs may be preempted for it{from}: until then they run undisturbed").into(),
+            );
         }
         NotPreempted::Ending => ("Ending", "gangs that are ending make room for it"),
         NotPreempted::BudgetSpent => {

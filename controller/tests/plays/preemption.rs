@@ -103,7 +103,8 @@ fn a_job_is_told_from_when_on_gangs_may_be_preempted_for_it() {
     // It is not written again and again, and then it is so.
     let before = stage.log.len();
     stage.pass(500_000);
-    assert_eq!((stage.phase("low").as_str(), stage.log.len()), ("Claimed", before), "{:?}", &stage.log[before..]);
+    let is_again = stage.log[before..].iter().any(|write| write.contains("jobs/status"));
+    assert!(stage.phase("low") == "Claimed" && !is_again, "{:?}", &stage.log[before..]);
     stage.pass(120_000);
     stage.until("high is claimed", |stage| stage.phase("high") == "Claimed").unwrap();
 }

@@ -89,7 +89,8 @@ impl Reserved {
         let is_taken = |ad: AdId| {
             let member = gang.members.iter().find(|member| member.ad == ad);
             let offer = left.ad(ad).and_then(|ad| ad.offer());
-            let lacks = member.zip(offer).map(|(member, offer)| left.usage(ad, offer).fits(&offer.capacity, &member.ask));
+            let lacks =
+                member.zip(offer).map(|(member, offer)| left.usage(ad, offer).fits(&offer.capacity, &member.ask));
             lacks.is_some_and(|fits| fits.is_err())
         };
         let holds = |one: &&StoredReservation| one.gang.members.iter().skip(1).any(|member| is_taken(member.ad));
@@ -100,5 +101,10 @@ impl Reserved {
 /// The roots that a cycle has left over because of capacity or quotas.
 fn short(cycle: &Cycle) -> BTreeSet<AdId> {
     let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
-    cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict)).map(|unmatched| unmatched.root).collect()
+    cycle
+        .unmatched
+        .iter()
+        .filter(|unmatched| is_short(&unmatched.why.verdict))
+        .map(|unmatched| unmatched.root)
+        .collect()
 }

@@ -161,12 +161,7 @@ fn reservation(out: &mut impl Write, seeds: u64, slots: usize, loads: &[i64]) ->
             report.big_waited.map_or_else(|| format!("> {}", setting.until - comes), |waited| waited.to_string())
         };
         let (bound, idle) = (RULES.after_seconds + RULES.for_seconds, with.kept_idle as f64 / 3_600.0);
-        writeln!(
-            out,
-            "{load:>6} {seed:>4} {bound:>8} {:>8} {idle:>16.0} {:>10}",
-            waited(&with),
-            waited(&without)
-        )?;
+        writeln!(out, "{load:>6} {seed:>4} {bound:>8} {:>8} {idle:>16.0} {:>10}", waited(&with), waited(&without))?;
     }
     Ok(())
 }

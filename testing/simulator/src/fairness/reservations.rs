@@ -87,8 +87,7 @@ impl Simulation<'_> {
         let (held, ends) = (self.held_offers(), self.ends());
         let members = self.nominations.values().flat_map(|own| own.gang.members.iter().skip(1));
         let nominated: BTreeSet<AdKey> = members.filter_map(|member| Some(pool.ad(member.ad)?.key.clone())).collect();
-        let reserving =
-            Reserving { held: &held, ends: &ends, candidates: &candidates, nominated: &nominated, room: 1 };
+        let reserving = Reserving { held: &held, ends: &ends, candidates: &candidates, nominated: &nominated, room: 1 };
         let engine = &mut self.engine;
         let mut search = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
         let made = reserve((pool, gangs), &reserving, (&self.config, self.now), &mut search).made;

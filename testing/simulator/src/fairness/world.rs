@@ -73,8 +73,7 @@ impl<'s> Simulation<'s> {
             _ if is_stream => 0,
             _ => job % accounts.max(1),
         };
-        let job =
-            |job: usize| SimulatedJob { account: account(job), run: 0, since: 0, preemptions: 0, deadline: None };
+        let job = |job: usize| SimulatedJob { account: account(job), run: 0, since: 0, preemptions: 0, deadline: None };
         let jobs: Vec<SimulatedJob> = (0..count).map(job).collect();
         let is_regular = |job: &usize| setting.big.is_none() || job + 1 < count;
         let name = |job: &SimulatedJob| parties.get(job.account).map(|party| party.name.clone());
@@ -123,7 +122,8 @@ impl<'s> Simulation<'s> {
     }
 
     fn is_over(&self) -> bool {
-        self.report.big_waited.is_some() || matches!(self.setting.workload, Workload::Fixed(_)) && self.idle.len() == self.jobs.len()
+        self.report.big_waited.is_some()
+            || matches!(self.setting.workload, Workload::Fixed(_)) && self.idle.len() == self.jobs.len()
     }
 
     /// What was before, and the first jobs.
