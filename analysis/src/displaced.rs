@@ -9,9 +9,6 @@ use matchmaker::{
 };
 use policy::{Mode, Refusal};
 
-/// The most times at which it is tried whether gangs have run for long enough.
-const TIMES_MAX: usize = 32;
-
 /// What stands against preemption for a root. Each but the last four is what alone stands against it: this one thing apart, the gangs of the
 /// proposal would be preempted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,14 +68,21 @@ impl Displacing<'_> {
             Some(Ok(proposal)) => return Ok(proposal),
             Some(Err(NotPreempted::Ending)) => return Err(Hindrance::Ending),
             Some(Err(NotPreempted::Refused(Refusal::QuotaExceeded))) => return Err(Hindrance::QuotaExceeded),
-            Some(Err(NotPreempted::Refused(_) | NotPreempted::BudgetSpent | NotPreempted::CutShort)) => {}
+            Some(Err(
+                NotPreempted::Refused(_)
+                | NotPreempted::TooYoung(_)
+                | NotPreempted::BudgetSpent
+                | NotPreempted::CutShort,
+            )) => {}
         }
         let alone = BTreeSet::from([root]);
+        let from = match own(terms, self.now, &alone) {
+            Some(Err(NotPreempted::TooYoung(from))) => Some(from),
+            _ => None,
+        };
         let mut with = |terms: &PreemptionTerms, now: i64| own(terms, now, &alone)?.ok();
-        for from in self.times() {
-            if let Some(proposal) = with(terms, from) {
-                return Err(Hindrance::TooYoung { from, proposal: Box::new(proposal) });
-            }
+        if let Some((from, proposal)) = from.and_then(|from| Some((from, with(terms, from)?))) {
+            return Err(Hindrance::TooYoung { from, proposal: Box::new(proposal) });
         }
         let mut relaxed = terms.clone();
         relaxed.permitted.max_victims = usize::MAX;
@@ -95,18 +99,6 @@ impl Displacing<'_> {
             Some(proposal) => Err(Hindrance::Reasons(Box::new(proposal))),
             None => Err(Hindrance::NotEnoughVictims),
         }
-    }
-
-    /// The times at which gangs will have run for as long as they run undisturbed, the next ones first.
-    fn times(&self) -> Vec<i64> {
-        let least = self.preempting.terms.permitted.min_runtime_seconds;
-        let from = self
-            .preempting
-            .held
-            .iter()
-            .map(|gang| gang.since.saturating_add(least.saturating_mul(1 << gang.preemptions.min(20))));
-        let times: BTreeSet<i64> = from.filter(|from| *from > self.now).collect();
-        times.into_iter().take(TIMES_MAX).collect()
     }
 }
 

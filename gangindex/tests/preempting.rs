@@ -8,9 +8,9 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, ByAd, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy, PoolAd,
-        Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches, Snapshot,
-        Usage, preempt,
+        AdId, AdKey, ByAd, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy,
+        PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches,
+        Snapshot, Usage, preempt,
     };
     use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 

@@ -89,6 +89,75 @@ mod tests {
         assert!(own.contains("\nPreemption by priority would stop the gang of pool/low for it.\n"), "{own}");
     }
 
+    /// `low` holds one machine until three o'clock, the other one is free, and both are held for `big`.
+    fn reserved() -> Vec<Value> {
+        let mut gang = members("big");
+        gang[1]["parentPort"] = json!("a");
+        let mut second = gang[1].clone();
+        for (field, value) in
+            [("id", json!(2)), ("name", json!("n")), ("uid", json!("u-n")), ("parentPort", json!("b"))]
+        {
+            second[field] = value;
+        }
+        gang.as_array_mut().unwrap().push(second);
+        let nomination = json!({"kind": "Reservation", "time": "2026-11-21T13:00:00Z", "gang": gang, "victims": []});
+        let port = |label: &str| json!({"label": label, "constraint": format!("{label}.Type == \"Machine\"")});
+        let spec = json!({"ports": [port("a"), port("b")], "owner": "big"});
+        let big = object("Job", "big", &spec, &json!({"nomination": nomination}));
+        let mut objects = pool("Off", &json!({}));
+        objects.retain(|object| object["kind"] != "Job" || object["metadata"]["name"] == "low");
+        objects[0]["spec"] = json!({"reservation": {"afterSeconds": 3600}});
+        objects[1]["spec"]["allowedNamespaces"] = json!({"from": "All"});
+        objects[3]["spec"]["activeDeadlineSeconds"] = json!(18_000);
+        let free = json!({"constraint": "true", "allowedNamespaces": {"from": "All"}});
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace",
+            "metadata": {"name": "pool", "labels": {"gangmatch.dev/offers": "cluster"}}});
+        objects.extend([object("Machine", "n", &free, &json!({})), big, namespace]);
+        objects
+    }
+
+    #[test]
+    fn simulate_tells_a_job_for_whom_its_offers_are_held_and_until_when_it_may_use_them() {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("held");
+        std::fs::create_dir_all(&folder).unwrap();
+        let snapshot = json!({"format": "gangmatch-snapshot", "version": 1, "time": "2026-11-21T14:00:00Z", "notes": [],
+            "items": reserved()});
+        std::fs::write(folder.join("held.json"), snapshot.to_string()).unwrap();
+        let simulated = |namespace: &str, seconds: Option<i64>| -> Value {
+            let mut new = job("small", 20, &json!({}));
+            new["metadata"]["namespace"] = json!(namespace);
+            seconds.into_iter().for_each(|seconds| new["spec"]["activeDeadlineSeconds"] = json!(seconds));
+            std::fs::write(folder.join("new.json"), new.to_string()).unwrap();
+            let arguments = ["simulate", "-f", "new.json", "--snapshot", "held.json", "-o", "json"];
+            let program = env!("CARGO_BIN_EXE_kubectl-gangmatch");
+            let output = Command::new(program).args(arguments).current_dir(&folder).output().unwrap();
+            let text = [output.stdout, output.stderr].concat();
+            let answer: Value =
+                serde_json::from_slice(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&text)));
+            answer["items"][0].clone()
+        };
+        let own = simulated("pool", None);
+        assert_eq!((&own["state"], &own["reason"]), (&json!("Waits"), &json!("HeldForOthers")), "{own}");
+        assert!(own["message"].as_str().unwrap().starts_with("offers are held for another job that has waited long; "));
+        let until = "2026-11-21T15:00:00Z";
+        assert_eq!(
+            (&own["reserved"]["own"], &own["reserved"]["until"]),
+            (&json!(["pool/big"]), &json!(until)),
+            "{own}"
+        );
+        let said = "Offers that it could have are held for pool/big, which has waited long. They are free at \
+                    2026-11-21T15:00:00Z at the latest; until then, a job may use them if its activeDeadlineSeconds and \
+                    reserveTimeoutSeconds end before that.";
+        assert_eq!(own["reserved"]["message"], said);
+        // A tenant learns that there is another one, and not which.
+        let other = simulated("else", None);
+        assert_eq!((&other["reserved"]["own"], &other["reserved"]["others"]), (&json!([]), &json!(1)), "{other}");
+        assert!(!other.to_string().contains("big"), "{other}");
+        // One that ends in time uses what is held, and one that ends a moment later does not.
+        assert_eq!(simulated("pool", Some(3_570))["state"], "Matched");
+        assert_eq!(simulated("pool", Some(3_571))["reason"], "HeldForOthers");
+    }
+
     #[test]
     fn for_which_job_offers_are_held_is_told() {
         let mut objects = pool("Off", &json!({}));

@@ -78,6 +78,8 @@ pub struct Proposal {
 pub enum NotPreempted {
     /// The rules do not permit it.
     Refused(Refusal),
+    /// Gangs that would have to end have not run for as long as they run undisturbed. From this time on they have, in seconds since 1970.
+    TooYoung(i64),
     /// Gangs that are ending make room for it.
     Ending,
     /// Too many gangs were preempted of late, in the whole pool or for its account.
@@ -144,6 +146,11 @@ pub fn preempt(
         };
         let mut of_root = steps.for_root(turn.submitter);
         let mut answer = question.ask(&mut claimed, &mut of_root, search);
+        if matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded)
+            && let Some(from) = question.old_enough_from(&mut claimed, &mut of_root, search)
+        {
+            answer = Err(NotPreempted::TooYoung(from));
+        }
         let account = Arc::clone(queue.account(turn.root));
         if let Ok(proposal) = &answer
             && !is_permitted(&evictions, proposal, &account, preempting)

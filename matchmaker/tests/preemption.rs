@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGang, Offer, Plain, Policy, PoolAd, Preempting,
+    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting,
     PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
 };
-use policy::{Account, Amounts, Evictions, Mode, Permitted, Tree};
+use policy::{Account, Amounts, Evictions, Mode, Permitted, Refusal, Tree};
 use proptest::prelude::*;
 
 const NOW: i64 = 10_000;
@@ -92,6 +92,7 @@ impl Pool {
         let policy = Policy {
             tree,
             total: Amounts::new(),
+            counters: Vec::new(),
             account_of,
             offers: ByAd::default(),
             weights: [("slots".to_owned(), 1_000_000), ("seats".to_owned(), 1_000_000)].into(),
@@ -240,6 +241,29 @@ fn shares_are_met_and_no_further() {
     // The budget of the pool is a limit for all together.
     let (_, _, found) = scene.preempt(&terms(&[Mode::Share], 4, "true", "0"), 1);
     assert_eq!(victims(&found).iter().map(Vec::len).sum::<usize>(), 1);
+}
+
+/// The earliest time is told, whatever gang is chosen then.
+#[test]
+fn from_when_on_gangs_are_old_enough_is_told() {
+    let pool = Pool { machines: 3, seats: 1, held: vec![job("a"); 3], waiting: vec![job("b")] };
+    let answer = |ages: [(i64, u32); 3], requirements: &str| {
+        let mut scene = pool.scene();
+        for (gang, (age, preemptions)) in scene.held.iter_mut().zip(ages) {
+            (gang.since, gang.preemptions) = (NOW - age, preemptions);
+        }
+        scene.preempt(&terms(&[Mode::Share], 4, requirements, "0"), 100).2.answers[0].1.clone()
+    };
+    let ages = [(100, 0), (200, 0), (50, 0)];
+    assert_eq!(answer(ages, "true"), Err(NotPreempted::TooYoung(NOW + 100)));
+    // One that was preempted before runs undisturbed for twice as long.
+    assert_eq!(answer([(100, 0), (200, 1), (50, 0)], "true"), Err(NotPreempted::TooYoung(NOW + 200)));
+    assert!(answer([(100, 0), (300, 0), (50, 0)], "true").is_ok(), "one is old enough");
+    // The administrator's requirements are those of that time.
+    assert_eq!(answer(ages, "TotalJobRuntime >= 350"), Err(NotPreempted::TooYoung(NOW + 200)));
+    for never in ["TotalJobRuntime >= 10000", "false"] {
+        assert_eq!(answer(ages, never), Err(NotPreempted::Refused(Refusal::NoCandidate)));
+    }
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res, Reservation,
-    Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at, held_for_others,
-    may_keep, negotiate, reserve, verify,
+    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res,
+    Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at,
+    held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;

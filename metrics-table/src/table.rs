@@ -120,6 +120,14 @@ metrics! {
         "Accounts";
     CHARGE_HELD: "charge_held", Gauge, [], "charges",
         "The charge of all claims that are held, in whole charges";
+    CHARGE_CAPACITY: "charge_capacity", Gauge, [], "charges",
+        "What all open offers together would cost, in whole charges: the charge of the pool, of which shares are parts";
+    CHARGE_SECONDS: "charge_seconds", Counter, [], "charge-seconds",
+        "The charge of all claims, multiplied by the seconds for which it was held: all work";
+    QUOTA_BLOCKED: "quota_blocked_jobs", Gauge, [], "jobs",
+        "Jobs for which the last cycles found no gang because of a quota";
+    POLICY_TIME: "policy_seconds", Histogram, [], "seconds",
+        "The part of a negotiation cycle that accounts, nominations, preemption and reservation take, without the order in which jobs are served; only with a PoolPolicy";
     ACCOUNT_WRITES: "account_writes", Counter, ["outcome"], "requests",
         "Writes of Accounts and of the PoolPolicy by outcome";
     ACCOUNTING_LAG: "accounting_lag_seconds", Gauge, [], "seconds",
@@ -130,6 +138,10 @@ metrics! {
         "The charge that an account holds, with all below it, in whole charges; of at most 100 accounts that the administrator has created";
     ACCOUNT_SHARE: "account_share", Gauge, ["account"], "charges",
         "The charge that an account deserves of the pool, given who holds and who waits; of the same accounts";
+    ACCOUNT_USAGE: "account_usage", Gauge, ["account"], "charges",
+        "What an account has used, with all below it, in whole charges; of the same accounts";
+    ACCOUNT_WAITING: "account_waiting", Gauge, ["account"], "jobs",
+        "Jobs of an account, and of those below it, that waited in the last cycle; of the same accounts";
     NOMINATIONS: "nominations", Gauge, ["kind"], "jobs",
         "Jobs for which offers are held, while gangs are preempted for them (`Preemption`) or end by themselves (`Reservation`)";
     NOMINATIONS_ENDED: "nominations_ended", Counter, ["kind", "outcome"], "nominations",

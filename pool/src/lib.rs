@@ -74,7 +74,7 @@ pub use nominations::{
     taken_by_nomination,
 };
 pub use objects::{Objects, Preemptor};
-pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained};
+pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained, why_held_for_others};
 pub use offer_ref::OfferRef;
 pub use preemption::{PreemptionInput, mode_of, preemption_input, reason_of};
 pub use readiness::{alive, matched_reason, not_ready, overcommitted, ready, why_not_others};

@@ -306,6 +306,12 @@ pub fn explained(unmatched: &Unmatched, obstacles: &[Obstacle]) -> Explanation {
     Explanation { reason, why: why.join("; "), hint }
 }
 
+/// What is said of a job that would have a gang if nothing were held for so many other jobs, before what else is said of it.
+pub fn why_held_for_others(why: &str, reservations: usize) -> String {
+    let jobs = if reservations == 1 { "another job that has" } else { "other jobs that have" };
+    format!("offers are held for {jobs} waited long; {why}")
+}
+
 /// What can be done about offers of a namespace without the label, if there are some.
 fn label_missing(obstacles: &[Obstacle]) -> Option<String> {
     let is_untrusted = |obstacle: &&Obstacle| obstacle.offers.iter().any(|(_, cause)| *cause == Cause::Untrusted);

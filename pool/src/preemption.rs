@@ -94,12 +94,12 @@ fn held_gang(
     (snapshot, policy): (&Snapshot, &Policy),
     (terms, submitting): (&PolicyTerms, &Submitting<'_>),
 ) -> Option<HeldGang> {
-    let status = found.status.as_ref()?;
+    let (status, uid) = (found.status.as_ref()?, found.uid()?);
     let (mut gang, held) = held_over(&found.spec.members, snapshot);
     let own = found.spec.members.iter().skip(1).filter(|member| !is_shared(member, objects));
     let (charge, mut takes) = (own.map(|member| micros_of(member, terms)).sum(), Amounts::new());
     for (member, recorded) in gang.members.iter_mut().zip(held).skip(1) {
-        if is_shared(recorded, objects) {
+        if is_shared(recorded, objects) || !has_own_entry(recorded, &uid, objects) {
             member.ask = Ask::default();
             continue;
         }
@@ -120,7 +120,7 @@ fn held_gang(
     let mut takes = taken_by_gang(charge, takes);
     takes.insert(CHARGE.into(), charge);
     Some(HeldGang {
-        name: found.uid()?,
+        name: uid,
         account: Arc::from(account),
         priority: job.map_or(0, |job| i64::from(job.spec.priority)),
         since: status.committed_at.as_ref()?.0.as_second(),
@@ -128,6 +128,12 @@ fn held_gang(
         takes,
         gang,
     })
+}
+
+/// Whether a claim still has its entry in the ledger of an offer. One that is ending is freed offer by offer: what is freed already is not
+/// given back once more.
+fn has_own_entry(member: &Member, uid: &str, objects: &Objects) -> bool {
+    objects.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some())
 }
 
 /// Whether another claim shares the seat.

@@ -1,6 +1,7 @@
 //! Accounts: what they hold and have used, folded in memory, and stored so that a new leader goes on from there. Idle and steady load
 //! write nothing.
 
+mod charge_meter;
 mod ledger;
 mod plan;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use pool::{
     charged_claim,
 };
 
+use crate::accounts::charge_meter::ChargeMeter;
 use crate::accounts::ledger::Ledger;
 use crate::accounts::plan::{AccountChange, Pace, change_of, is_negligible_at, is_off, policy_status};
 use crate::context::Context;
@@ -51,6 +53,8 @@ pub(crate) struct Accounting {
     /// Ended Matches that are kept until their accounts are stored later than at this time: by key, with uid and account.
     unpruned: BTreeMap<ObjectKey, (String, String, i64)>,
     pace: Pace,
+    /// What is held, counted over time.
+    meter: ChargeMeter,
     writes: Background,
 }
 
@@ -144,11 +148,11 @@ impl Accounting {
     /// Begins to write what is due. When there is more to do, if nothing else happens.
     pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects) -> Option<u64> {
         let known = objects.pool_policy.as_ref()?;
+        let (now, now_ms) = (context.clock.now(), context.now_ms());
+        self.count(objects, context, (now.as_second(), now_ms));
         if self.writes.is_running() {
             return None;
         }
-        let (now, now_ms) = (context.clock.now(), context.now_ms());
-        self.count(objects, context, now.as_second());
         if let Some(until_ms) = self.writes.pause_until_ms(now_ms) {
             return Some(until_ms);
         }
@@ -230,12 +234,13 @@ impl Accounting {
     }
 
     /// Sets the metrics of accounts.
-    fn count(&self, objects: &Objects, context: &Context, now: i64) {
+    fn count(&mut self, objects: &Objects, context: &Context, (now, now_ms): (i64, u64)) {
         let metrics = &context.metrics.accounts;
         metrics.accounts.set(level(objects.accounts.len()));
         metrics.lag_seconds.set(self.ledger.lag(now));
         let micros: i128 = self.ledger.tallies().values().map(|tally| tally.usage.held()).sum();
         metrics.charge_held.set(i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX));
+        metrics.charge_seconds.inc_by(self.meter.pass(micros, now_ms));
     }
 
     /// Waits until what was begun is written; for ever, if nothing was.

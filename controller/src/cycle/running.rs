@@ -29,6 +29,8 @@ pub(super) struct Done {
     pub(super) nominations: NominationsFound,
     pub(super) preemption_engine: Engine,
     pub(super) took: Duration,
+    /// The part of it for accounts and nominations, and what was done for them before it began.
+    pub(super) policy_took: Duration,
 }
 
 /// A cycle that runs beside the loop.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crds::conditions::reasons;
 use jiff::Timestamp;
 use matchmaker::{AdKey, Config as EngineConfig, Cycle, PoolAd, SideSearches, Snapshot, Stop, WhyNot};
 use pool::{
@@ -34,14 +35,16 @@ impl Negotiator {
         let mut pool = self.search.snapshots.build(objects, &inputs);
         (pool.frugal, pool.barred) = (self.search.costly_jobs.pausing(now_ms), inputs.barred.clone());
         let now = self.claims.context.clock.now();
+        let begun = Instant::now();
         pool.policy = self.accounts.policy(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
         if pool.roots.is_empty() {
             self.keep_findings(&BTreeMap::new(), objects, now_ms);
             self.count_waiting(0);
             return None;
         }
-        let unavailable = self.search.snapshots.unavailable(objects);
         let nominations = self.nominations.begin(objects, (&pool, &inputs.assumed), &claims);
+        let accounts_took = begun.elapsed();
+        let unavailable = self.search.snapshots.unavailable(objects);
         let mut preemption_engine = std::mem::take(&mut self.search.preemption_engine);
         // What is left of the last cycle is found again.
         self.last.backlog = None;
@@ -60,13 +63,16 @@ impl Negotiator {
             let begun = Instant::now();
             let second = now.as_second();
             let mut nominations_found = nominations.look(&mut pool, &settings, second);
+            let looked = begun.elapsed();
             let (mut cycle, placed) = placing::negotiate(&mut engine, &pool, &settings, now, collective.as_ref());
             let mut find =
                 |view: &Snapshot, settings: &EngineConfig, now: i64| preemption_engine.negotiate(view, settings, now);
+            let searched = Instant::now();
             let (mut search, at) = (SideSearches::after(&cycle, &mut find), (&settings, second));
             nominations.reserve(&mut nominations_found, (&pool, &mut cycle), &mut search, at);
             nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut search, at);
             cycle.barred = search.into_barred();
+            let policy_took = accounts_took + looked + searched.elapsed();
             let mut findings = findings(&pool, &cycle, &unavailable, &settings, now);
             if let Some(placed) = &placed {
                 placing::tell_passed_over(&mut findings, &pool, placed, max_wait);
@@ -84,6 +90,7 @@ impl Negotiator {
                 nominations: nominations_found,
                 preemption_engine,
                 took,
+                policy_took,
             }
         });
         Some(Running::begin(cycle, stop, self.config.cycle_limit()))
@@ -109,6 +116,9 @@ impl Negotiator {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, took);
+        if pool.policy.is_some() {
+            self.claims.context.metrics.accounts.policy_time.observe(done.policy_took.as_secs_f64());
+        }
         self.count_shares(&pool);
         placed.iter().for_each(|placed| self.claims.context.metrics.cycles.placed(placed));
         let found_ms = self.claims.context.now_ms();
@@ -176,6 +186,8 @@ impl Negotiator {
             *unmatched.entry(finding.reason).or_default() += 1;
         }
         metrics.set_unmatched(&unmatched);
+        let blocked = unmatched.get(reasons::QUOTA_EXCEEDED).copied().unwrap_or(0);
+        self.claims.context.metrics.accounts.quota_blocked.set(level(blocked));
     }
 
     fn count_cycle(&self, pool: &Snapshot, cycle: &Cycle, took: Duration) {

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use crds::NominationKind;
 use metrics_table as table;
 use metrics_table::{Metric as Described, PREFIX};
 use prometheus_client::encoding::text;
@@ -21,7 +22,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use self::census::Census;
 use self::labelled::{Gone, Labelled, Levels};
-use self::shares::ShareCensus;
+use self::shares::{AccountLevels, ShareCensus};
 use crate::cycle::placing::Placed;
 
 /// The upper bounds of histograms, in seconds.
@@ -107,6 +108,10 @@ pub(crate) struct CycleMetrics {
 pub(crate) struct AccountMetrics {
     pub(crate) accounts: Gauge,
     pub(crate) charge_held: Gauge,
+    pub(crate) charge_seconds: Counter,
+    pub(crate) quota_blocked: Gauge,
+    pub(crate) policy_time: Histogram,
+    charge_capacity: Gauge,
     writes: Labelled<1, Counter>,
     pub(crate) lag_seconds: Gauge,
     nominations: Labelled<1, Gauge>,
@@ -117,6 +122,8 @@ pub(crate) struct AccountMetrics {
     share_gap: Gauge<f64, AtomicU64>,
     account_charge_held: Levels<1, String>,
     account_share: Levels<1, String>,
+    account_usage: Levels<1, String>,
+    account_waiting: Levels<1, String>,
 }
 
 impl Default for Metrics {
@@ -287,6 +294,10 @@ impl AccountMetrics {
         AccountMetrics {
             accounts: add(all, &table::ACCOUNTS),
             charge_held: add(all, &table::CHARGE_HELD),
+            charge_capacity: add(all, &table::CHARGE_CAPACITY),
+            charge_seconds: add(all, &table::CHARGE_SECONDS),
+            quota_blocked: add(all, &table::QUOTA_BLOCKED),
+            policy_time: add_histogram(all, &table::POLICY_TIME, &BOUNDS),
             writes: Labelled::new(all, &table::ACCOUNT_WRITES),
             lag_seconds: add(all, &table::ACCOUNTING_LAG),
             nominations: Labelled::new(all, &table::NOMINATIONS),
@@ -297,6 +308,8 @@ impl AccountMetrics {
             share_gap: add(all, &table::SHARE_GAP),
             account_charge_held: Levels::new(all, &table::ACCOUNT_CHARGE_HELD),
             account_share: Levels::new(all, &table::ACCOUNT_SHARE),
+            account_usage: Levels::new(all, &table::ACCOUNT_USAGE),
+            account_waiting: Levels::new(all, &table::ACCOUNT_WAITING),
         }
     }
 
@@ -318,13 +331,29 @@ impl AccountMetrics {
 
     /// What accounts hold and deserve.
     pub(crate) fn set_shares(&self, shares: &ShareCensus) {
-        let ShareCensus { gap, accounts } = shares;
+        let ShareCensus { gap, total, accounts } = shares;
         self.share_gap.set(*gap);
-        let levels = |of: fn(&[i64; 2]) -> i64| {
-            accounts.iter().map(|(name, amounts)| ([name.clone()], of(amounts))).collect::<BTreeMap<_, _>>()
+        self.charge_capacity.set(*total);
+        let levels = |of: fn(&AccountLevels) -> i64| {
+            accounts.iter().map(|(name, levels)| ([name.clone()], of(levels))).collect::<BTreeMap<_, _>>()
         };
-        self.account_charge_held.set(&levels(|[held, _]| *held), Gone::Removed);
-        self.account_share.set(&levels(|[_, share]| *share), Gone::Removed);
+        self.account_charge_held.set(&levels(|own| own.held), Gone::Removed);
+        self.account_share.set(&levels(|own| own.share), Gone::Removed);
+        self.account_usage.set(&levels(|own| own.usage), Gone::Removed);
+        self.account_waiting.set(&levels(|own| own.waiting), Gone::Removed);
+    }
+
+    /// This replica does not lead: it holds no accounts, and no nominations are its own.
+    fn stand_by(&self) {
+        self.set_shares(&ShareCensus::default());
+        for gauge in
+            [&self.accounts, &self.charge_held, &self.quota_blocked, &self.lag_seconds, &self.nominations_overdue]
+        {
+            gauge.set(0);
+        }
+        for kind in [NominationKind::Preemption, NominationKind::Reservation] {
+            self.nominated(kind.as_str(), 0);
+        }
     }
 
     /// An Account or the PoolPolicy was written.
@@ -346,7 +375,7 @@ impl Metrics {
         self.cycles.set_unmatched(&BTreeMap::new());
         self.cycles.placing_gangs.set(&BTreeMap::new(), Gone::Removed);
         self.cycles.placing_pinned.set(0);
-        self.accounts.set_shares(&ShareCensus::default());
+        self.accounts.stand_by();
     }
 
     /// What the endpoint answers.
@@ -446,8 +475,13 @@ mod tests {
         metrics.accounts.nominated("Preemption", 1);
         metrics.accounts.nomination_ended("Preemption", "Claimed");
         metrics.accounts.preempted("Share", 60);
-        let accounts = BTreeMap::from([("eda".to_owned(), [3, 4])]);
-        metrics.accounts.set_shares(&ShareCensus { gap: 0.25, accounts });
+        let levels = AccountLevels { held: 3, share: 4, usage: 5, waiting: 6 };
+        let accounts = BTreeMap::from([("eda".to_owned(), levels)]);
+        metrics.accounts.set_shares(&ShareCensus { gap: 0.25, total: 7, accounts });
+        for gauge in [&metrics.accounts.charge_held, &metrics.accounts.quota_blocked, &metrics.accounts.accounts] {
+            gauge.set(8);
+        }
+        metrics.accounts.nominations_overdue.set(1);
         metrics
     }
 
@@ -474,10 +508,20 @@ mod tests {
         metrics.stand_by();
         let text = metrics.text();
         let of_pool = |line: &&str| {
-            line.contains("_seats") || line.contains("gangmatch_jobs") || line.contains("gangmatch_offers")
+            let of = [
+                "gangmatch_jobs",
+                "gangmatch_offers",
+                "gangmatch_share_gap",
+                "gangmatch_accounts ",
+                "gangmatch_account_",
+            ];
+            let of_charge = ["gangmatch_charge_held", "gangmatch_charge_capacity", "gangmatch_quota_blocked"];
+            let of_nominations = ["gangmatch_nominations{", "gangmatch_nominations_overdue"];
+            let begins = [&of[..], &of_charge, &of_nominations].concat();
+            !line.contains("_total") && (line.contains("_seats") || begins.iter().any(|own| line.starts_with(own)))
         };
         for line in text.lines().filter(|line| !line.starts_with('#')).filter(of_pool) {
-            assert!(line.ends_with(" 0"), "{line}");
+            assert!(line.ends_with(" 0") || line.ends_with(" 0.0"), "{line}");
         }
     }
 

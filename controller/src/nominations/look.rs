@@ -353,7 +353,9 @@ impl Nominations {
         match why {
             Some(why @ NotPreempted::CutShort) => self.lengthen_hopeless(uid, *why, now_ms),
             // Accounts that have spent their evictions would have all turns of the others.
-            Some(why @ (NotPreempted::Refused(_) | NotPreempted::BudgetSpent)) if are_others => {
+            Some(why @ (NotPreempted::Refused(_) | NotPreempted::TooYoung(_) | NotPreempted::BudgetSpent))
+                if are_others =>
+            {
                 self.lengthen_hopeless(uid, *why, now_ms);
             }
             _ => drop(self.hopeless.remove(uid)),

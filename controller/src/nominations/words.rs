@@ -1,13 +1,15 @@
 //! What people are told of preemption. A tenant learns of another one only that there is one: the job that takes the place is named to jobs of its
 //! own namespace, and accounts of others are not.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crds::conditions::reasons;
 use crds::{Match, Nomination, PreemptionReason, Unmatched, UnmatchedPreemption};
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use matchmaker::{NotPreempted, Proposal};
-use pool::{ObjectKey, reason_of};
+use pool::{ObjectKey, reason_of, why_held_for_others};
 
 use crate::status::{Finding, cut};
 
@@ -66,8 +68,7 @@ pub(super) fn waits_for_reserved(since: Timestamp, (free, all): (usize, usize), 
 
 /// What a job is told that would have a gang if nothing were held for so many others.
 pub(super) fn held_for_others(finding: &Finding, reservations: usize) -> Finding {
-    let jobs = if reservations == 1 { "another job that has" } else { "other jobs that have" };
-    let why = cut(&format!("offers are held for {jobs} waited long; {}", finding.why), 256);
+    let why = cut(&why_held_for_others(&finding.why, reservations), 256);
     Finding { reason: reasons::HELD_FOR_OTHERS, why, ..finding.clone() }
 }
 
@@ -87,11 +88,16 @@ pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPre
             let gangs = if proposal.victims.len() == 1 { "gang" } else { "gangs" };
             let said = format!("preemption {how} would stop {} {gangs} for it", proposal.victims.len());
             let victims = i64::try_from(proposal.victims.len()).unwrap_or(i64::MAX);
-            (said, UnmatchedPreemption { mode, victims, refused: None })
+            (said, UnmatchedPreemption { mode, victims, ..UnmatchedPreemption::default() })
         }
         Err(why) => {
             let (word, said) = refusal(*why);
-            (said.to_owned(), UnmatchedPreemption { refused: Some(word.to_owned()), ..UnmatchedPreemption::default() })
+            let from = match why {
+                NotPreempted::TooYoung(from) => Timestamp::from_second(*from).ok().map(Time),
+                _ => None,
+            };
+            let refused = Some(word.to_owned());
+            (said.into_owned(), UnmatchedPreemption { refused, from, ..UnmatchedPreemption::default() })
         }
     };
     finding.why = cut(&format!("{}; {said}", finding.why), 256);
@@ -100,8 +106,8 @@ pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPre
 }
 
 /// Why nothing is preempted, as a word and as a sentence.
-fn refusal(why: NotPreempted) -> (&'static str, &'static str) {
-    match why {
+fn refusal(why: NotPreempted) -> (&'static str, Cow<'static, str>) {
+    let (word, said) = match why {
         NotPreempted::Refused(policy::Refusal::NoCandidate | policy::Refusal::NotEnoughVictims) => {
             ("NotEnoughVictims", "the gangs that may be preempted for it do not make enough room")
         }
@@ -111,6 +117,13 @@ fn refusal(why: NotPreempted) -> (&'static str, &'static str) {
         NotPreempted::Refused(policy::Refusal::QuotaExceeded) => {
             ("QuotaExceeded", "its quota does not permit it, whatever is preempted")
         }
+        NotPreempted::TooYoung(from) => {
+            let from = Timestamp::from_second(from).map(|from| format!(" from {from} on")).unwrap_or_default();
+            return (
+                "TooYoung",
+                format!("gangs may be preempted for it{from}: until then they run undisturbed").into(),
+            );
+        }
         NotPreempted::Ending => ("Ending", "gangs that are ending make room for it"),
         NotPreempted::BudgetSpent => {
             ("BudgetSpent", "evictionsPerHour of the PoolPolicy permits no more preemptions for its account now")
@@ -118,7 +131,8 @@ fn refusal(why: NotPreempted) -> (&'static str, &'static str) {
         NotPreempted::CutShort => {
             ("CutShort", "the search for gangs to preempt exceeds the share of its namespace; it is tried again later")
         }
-    }
+    };
+    (word, said.into())
 }
 
 #[cfg(test)]

@@ -82,6 +82,34 @@ fn what_is_told_and_what_is_stored() {
 }
 
 #[test]
+fn a_job_is_told_from_when_on_gangs_may_be_preempted_for_it() {
+    let mut stage = Stage::new(None, Twist::None);
+    stage.create(&machine("m0", 9));
+    stage.create(&license(1));
+    policy(&mut stage, &json!({"preemption": {"mode": "On", "reasons": ["Priority"], "minRuntimeSeconds": 600}}));
+    stage.start(&[]);
+    stage.create(&job("low", &json!({})));
+    stage.until("low is claimed", |stage| stage.phase("low") == "Claimed").unwrap();
+    stage.create(&job("high", &json!({"priority": 5})));
+    let told = |stage: &Stage| status(stage, "high")["unmatched"]["preemption"].clone();
+    stage.until("high is told", |stage| told(stage)["refused"] == "TooYoung").unwrap();
+    let committed = stage.ours("matches")[0]["status"]["committedAt"].clone();
+    let committed: jiff::Timestamp = committed.as_str().unwrap().parse().unwrap();
+    let from = jiff::Timestamp::from_second(committed.as_second() + 600).unwrap();
+    assert_eq!(told(&stage), json!({"refused": "TooYoung", "victims": 0, "from": from.to_string()}));
+    let why = status(&stage, "high")["why"].as_str().unwrap().to_owned();
+    let end = format!("; gangs may be preempted for it from {from} on: until then they run undisturbed");
+    assert!(why.ends_with(&end), "{why}");
+    // It is not written again and again, and then it is so.
+    let before = stage.log.len();
+    stage.pass(500_000);
+    let is_again = stage.log[before..].iter().any(|write| write.contains("jobs/status"));
+    assert!(stage.phase("low") == "Claimed" && !is_again, "{:?}", &stage.log[before..]);
+    stage.pass(120_000);
+    stage.until("high is claimed", |stage| stage.phase("high") == "Claimed").unwrap();
+}
+
+#[test]
 fn without_preemption_who_waits_waits() {
     let mut stage = Stage::new(None, Twist::None);
     full(&mut stage, "Off").unwrap();

@@ -22,6 +22,7 @@ pub(crate) mod queue;
 pub(crate) mod quota;
 pub(crate) mod reference;
 pub(crate) mod release;
+pub(crate) mod reserved;
 pub(crate) mod simulate;
 pub(crate) mod snapshot;
 pub(crate) mod status;

@@ -54,6 +54,9 @@ pub(crate) struct JobAnswer {
     /// What preemption would do for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) preemption: Option<PreemptionAnswer>,
+    /// For which jobs offers are held that it could have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reserved: Option<ReservedAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<Line>,
     /// A few offers that suffice for the reason: with these alone it is the same.
@@ -183,6 +186,14 @@ pub(crate) struct TakenOffer {
     pub(crate) holders: Vec<Holder>,
     /// How many other claims there are, of jobs that the reader may not see.
     pub(crate) others: usize,
+    /// For how many jobs that wait some of it is held.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) waiting: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A job that holds something of an offer.
@@ -278,6 +289,21 @@ pub(crate) struct PreemptionAnswer {
     /// From when on it does not, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<String>,
+    /// The same in a sentence.
+    pub(crate) message: String,
+}
+
+/// For which jobs offers are held that a job could have.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReservedAnswer {
+    /// The jobs of the same namespace among them.
+    pub(crate) own: Vec<String>,
+    /// How many others there are.
+    pub(crate) others: usize,
+    /// When all of these offers are free at the latest, RFC 3339; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) until: Option<String>,
     /// The same in a sentence.
     pub(crate) message: String,
 }

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use crds::{Job, Match, Res};
+use crds::{Job, Match, Member, Nomination, Res};
 use gangindex::Indexed;
 use jiff::{SignedDuration, Timestamp};
 use kube::ResourceExt;
 use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched, Usage};
-use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, usage, used_text};
+use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, nominated, usage, used_text};
 
 use super::answer::{Holder, TakenOffer};
 use crate::amounts::in_words;
 use crate::cluster::Pool;
 use crate::command::accounts;
+use crate::command::reserved::Reserved;
 use crate::command::together::{self, Placement, Settings};
 use crate::offline::READER;
 
@@ -26,6 +27,8 @@ pub(crate) struct Case<'p> {
     /// Its offers that accept no claims, or none from other namespaces.
     pub(crate) unavailable: Vec<Unavailable>,
     pub(crate) cycle: Cycle,
+    /// What is held for jobs that have waited long.
+    pub(crate) reserved: Reserved,
     /// How its jobs were placed, if they were placed together.
     pub(crate) placement: Option<Placement>,
     /// What the cycle leaves.
@@ -49,12 +52,14 @@ impl<'p> Case<'p> {
         accounts::add(&mut snapshot, &pool.objects, now);
         let unavailable = builder.unavailable(&pool.objects);
         let placement = together.map(|settings| together::place(&snapshot, settings, &config, now.as_second()));
-        let cycle = match &placement {
+        let mut cycle = match &placement {
             Some(placement) => placement.together.cycle.clone(),
             None => finder.negotiate(&snapshot, &config, now.as_second()),
         };
+        let reserved = Reserved::of(&pool.objects, &snapshot, (&config, now.as_second()));
+        reserved.backfill(&snapshot, &mut cycle, (&config, now.as_second()), &mut finder);
         let left = snapshot.after(&cycle.gangs);
-        Case { pool, snapshot, unavailable, cycle, placement, left, config, now, finder }
+        Case { pool, snapshot, unavailable, cycle, reserved, placement, left, config, now, finder }
     }
 
     /// The root of a job, if it waits.
@@ -89,7 +94,7 @@ impl<'p> Case<'p> {
         let (mut holders, mut others) = (Vec::new(), 0);
         let Some(offer) = self.offer(id) else {
             let (used, external) = (String::new(), Res::new());
-            return TakenOffer { offer: self.offer_name(id), used, external, holders, others };
+            return TakenOffer { offer: self.offer_name(id), used, external, holders, others, waiting: 0 };
         };
         let ledger = offer.status.map(|status| &status.claims);
         for (uid, entry) in ledger.into_iter().flatten() {
@@ -113,7 +118,13 @@ impl<'p> Case<'p> {
         let left = self.left.ad(id).and_then(PoolAd::offer);
         let now = left.map_or_else(|| usage(offer.status), |left| left.usage.clone());
         let (used, external) = (used_text(offer.capacity, &now), outside(&now));
-        TakenOffer { offer: self.offer_name(id), used, external, holders, others }
+        let key = self.snapshot.ad(id).map(|ad| &ad.key);
+        let is_it = |own: &Member| {
+            key.is_some_and(|key| (&own.kind, &own.namespace, &own.name) == (&key.kind, &key.namespace, &key.name))
+        };
+        let holds = |nomination: &Nomination| nomination.gang.iter().skip(1).any(is_it);
+        let waiting = nominated(&self.pool.objects).filter(|(_, _, nomination)| holds(nomination)).count();
+        TakenOffer { offer: self.offer_name(id), used, external, holders, others, waiting }
     }
 
     /// The user who created a job, if that is known.

@@ -9,7 +9,7 @@ use crds::{Job, Match};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use matchmaker::{Gang, Root, Unmatched, negotiate, service_order, summary};
-use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state};
+use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state, why_held_for_others};
 
 use super::answer::{
     ChangeAnswer, Conflict, ConjunctAnswer, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
@@ -18,6 +18,7 @@ use super::answer::{
 use super::case::{Case, claimed_since};
 use super::displaced::preemption_answer;
 use super::ports::Asking;
+use super::reserved::reserved_answer;
 use crate::cluster::Kind;
 
 /// Why a job waits, or where it runs. None if there is no such job.
@@ -203,6 +204,11 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         Obstacles::of(&case.left, &case.unavailable).naming_all().find(&unmatched, &case.config, case.now.as_second());
     let Explanation { reason, why, hint } = explained(&unmatched, obstacles.as_deref().unwrap_or_default());
     (answer.reason, answer.message) = (reason.to_owned(), why);
+    answer.reserved = reserved_answer(case, root.ad, key);
+    if let Some(reserved) = &answer.reserved {
+        answer.message = why_held_for_others(&answer.message, reserved.own.len() + reserved.others);
+        answer.reason = reasons::HELD_FOR_OTHERS.to_owned();
+    }
     let is_about_preemption = |job: &Job| {
         let unmatched = job.status.as_ref().and_then(|status| status.unmatched.as_ref());
         unmatched.is_some_and(|unmatched| unmatched.preemption.is_some())

@@ -6,6 +6,7 @@ mod displaced;
 mod job;
 mod offer;
 mod ports;
+mod reserved;
 mod text;
 
 pub(crate) use case::Case;

@@ -58,6 +58,10 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         text.push('\n');
         line(&mut text, 0, &preemption.message);
     }
+    if let Some(reserved) = &answer.reserved {
+        text.push('\n');
+        line(&mut text, 0, &reserved.message);
+    }
     if let Some(queue) = &answer.queue {
         text.push('\n');
         line(&mut text, 0, &line_text(queue));
@@ -185,6 +189,11 @@ fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
     match taken.others {
         0 => {}
         others => holders.push(counted(others, "other claim")),
+    }
+    match taken.waiting {
+        0 => {}
+        1 => holders.push("held for 1 job that waits".to_owned()),
+        jobs => holders.push(format!("held for {jobs} jobs that wait")),
     }
     let held = if holders.is_empty() { String::new() } else { format!(": {}", holders.join("; ")) };
     line(text, indent, &format!("{}{used}{held}", taken.offer));

@@ -96,6 +96,41 @@ impl PreemptionQuestion<'_> {
         }
     }
 
+    /// From when on victims are found for the root, where nothing but their age is against it now. The question is asked at the times at which
+    /// gangs will have run for as long as they run undisturbed: first at the last of them, then by halves, for as long as there are steps.
+    pub(super) fn old_enough_from(
+        &self,
+        claimed: &mut ClaimedGangs<'_>,
+        steps: &mut RootSteps,
+        search: &mut SideSearches<'_>,
+    ) -> Option<i64> {
+        let last = self.undisturbed_until(0..self.preempting.held.len()).into_iter().last()?;
+        // Young gangs that may not end for it at any age cost no search.
+        let times = self.undisturbed_until(self.at(last).possible(claimed, steps));
+        let (last, earlier) = times.split_last()?;
+        let mut finds = |time: &i64| self.at(*time).ask(claimed, steps, search).is_ok();
+        if !finds(last) {
+            return None;
+        }
+        let first = earlier.partition_point(|time| !finds(time));
+        Some(earlier.get(first).copied().unwrap_or(*last))
+    }
+
+    /// The times from now on until which these gangs run undisturbed, the next ones first.
+    fn undisturbed_until(&self, places: impl IntoIterator<Item = usize>) -> Vec<i64> {
+        let permitted = &self.preempting.terms.permitted;
+        let gangs = places.into_iter().filter(|place| !self.ended.contains(place));
+        let until = gangs.filter_map(|place| self.preempting.held.get(place));
+        let until = until.map(|gang| permitted.undisturbed_until(gang.since, gang.preemptions));
+        let times: BTreeSet<i64> = until.filter(|until| *until > self.now).collect();
+        times.into_iter().collect()
+    }
+
+    /// The same question at another time.
+    fn at(&self, now: i64) -> PreemptionQuestion<'_> {
+        PreemptionQuestion { now, ..*self }
+    }
+
     /// Whether victims are found for this gang.
     pub(super) fn is_answered_by(&self, claimed: &mut ClaimedGangs<'_>, gang: &Gang) -> bool {
         let mut steps = RootSteps::any();

@@ -34,6 +34,15 @@ pub struct Permitted {
     pub leaves_above: bool,
 }
 
+impl Permitted {
+    /// Until when a gang runs undisturbed that was committed at this time and whose job was preempted so often before.
+    #[must_use]
+    pub fn undisturbed_until(&self, since: i64, preemptions: u32) -> i64 {
+        let least = i128::from(self.min_runtime_seconds) << preemptions.min(20);
+        i64::try_from(i128::from(since) + least).unwrap_or(i64::MAX)
+    }
+}
+
 /// A claimed gang. `rank` and `requirements` are what the administrator's expressions evaluate to for the preemptor and this gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimedGang {

@@ -55,8 +55,7 @@ fn in_order<'w>(view: &Preemption<'w>, legality: &Legality<'w>, short: &Short<'_
 
 /// Whether a gang has run for as long as it is left alone.
 pub(super) fn is_old_enough(view: &Preemption<'_>, gang: &ClaimedGang) -> bool {
-    let run = i128::from(view.now) - i128::from(gang.since);
-    run >= i128::from(view.permitted.min_runtime_seconds) << gang.preemptions.min(20)
+    view.now >= view.permitted.undisturbed_until(gang.since, gang.preemptions)
 }
 
 /// Spares the victims that are not needed, from the last one chosen to the first.

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Subcommand;
 use policy::Mode;
-use simulator::fairness::{Past, Report, Rules, Setting, Workload, run};
+use simulator::fairness::{Past, Report, ReservationRules, Rules, Setting, Workload, run};
 use simulator::scheme::Write as Step;
 use simulator::{Plan, Planted};
 
@@ -48,6 +48,18 @@ pub(crate) enum Experiment {
         #[arg(long)]
         below: bool,
     },
+    /// How long a gang of half the pool waits under a stream of small jobs, with reservation and without.
+    Reservation {
+        /// How many seeds are run.
+        #[arg(long, default_value_t = 3)]
+        seeds: u64,
+        /// How many slots the pool has; at most 126, as a gang has at most 64 members.
+        #[arg(long, default_value_t = SLOTS)]
+        slots: usize,
+        /// The work of the stream, in percent of what the pool can do.
+        #[arg(long, value_delimiter = ',', default_value = "70,85,150")]
+        loads: Vec<i64>,
+    },
     /// How often three gangs preempt each other whose machines always prefer another one.
     Circle,
     /// Histories with accounts and preemption: what goes wrong in them, and which mistakes that are put in they find.
@@ -77,6 +89,7 @@ impl Experiment {
                 let past = monopoly.map_or(Past::Fresh, Past::Monopoly);
                 preemption(out, *seeds, &Setting { past, rules: Some(rules), ..hours(*half_lives) })
             }
+            Experiment::Reservation { seeds, slots, loads } => reservation(out, *seeds, *slots, loads),
             Experiment::Circle => circle(out),
             Experiment::Preemptions { only: Some(seed), planted, .. } => one_history(out, *seed, *planted),
             Experiment::Preemptions { seed, count, .. } => preemptions(out, *seed, *count),
@@ -132,6 +145,27 @@ fn preemption(out: &mut impl Write, seeds: u64, setting: &Setting) -> Result<()>
     Ok(())
 }
 
+fn reservation(out: &mut impl Write, seeds: u64, slots: usize, loads: &[i64]) -> Result<()> {
+    const RULES: ReservationRules = ReservationRules { after_seconds: 1_800, for_seconds: 14_400 };
+    writeln!(
+        out,
+        "{:>6} {:>4} {:>8} {:>8} {:>16} {:>10}",
+        "LOAD %", "SEED", "BOUND s", "WITH s", "IDLE slot-hours", "WITHOUT s"
+    )?;
+    for (load, seed) in loads.iter().flat_map(|load| (0..seeds).map(move |seed| (*load, seed))) {
+        let setting = Setting::half_of_the_pool(seed, slots, load, RULES.for_seconds);
+        let without = run(&setting)?;
+        let with = run(&Setting { reservation: Some(RULES), ..setting.clone() })?;
+        let comes = setting.big.map_or(0, |big| big.comes);
+        let waited = |report: &Report| {
+            report.big_waited.map_or_else(|| format!("> {}", setting.until - comes), |waited| waited.to_string())
+        };
+        let (bound, idle) = (RULES.after_seconds + RULES.for_seconds, with.kept_idle as f64 / 3_600.0);
+        writeln!(out, "{load:>6} {seed:>4} {bound:>8} {:>8} {idle:>16.0} {:>10}", waited(&with), waited(&without))?;
+    }
+    Ok(())
+}
+
 fn circle(out: &mut impl Write) -> Result<()> {
     let Report { preemptions, finished, worst, .. } = run(&Setting::circle())?;
     writeln!(
@@ -176,9 +210,10 @@ fn preemptions(out: &mut impl Write, first: u64, count: u64) -> Result<()> {
     )?;
     let crashes: Vec<String> = crashes.iter().map(|(step, count)| format!("{step:?} {count}")).collect();
     writeln!(out, "crashes at {}", crashes.join(", "))?;
-    for planted in Planted::OF_PREEMPTION {
+    for (planted, law) in Planted::OF_PREEMPTION {
         let mut found = (first..first + count)
-            .filter_map(|seed| Some((seed, simulator::run(&Plan::with_preemption(seed, planted), false).wrong?)));
+            .filter_map(|seed| Some((seed, simulator::run(&Plan::with_preemption(seed, planted), false).wrong?)))
+            .filter(|(_, wrong)| wrong.starts_with(law));
         match found.next() {
             Some((seed, wrong)) => writeln!(out, "{planted:?}: found by seed {seed}: {wrong}")?,
             None => writeln!(out, "{planted:?}: not found")?,

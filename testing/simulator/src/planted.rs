@@ -36,14 +36,21 @@ pub enum Planted {
     GivesNominatedAway,
     /// A nomination is not taken out.
     NeverDrops,
+    /// A nomination is taken out as soon as a gang has ended for it.
+    DropsEarly,
     /// Nothing is nominated for jobs that are left over.
     NeverNominates,
 }
 
 impl Planted {
-    /// Those of preemption, which [`crate::Plan::with_preemption`] finds.
-    pub const OF_PREEMPTION: [Planted; 4] =
-        [Planted::ReleasesUnnamed, Planted::GivesNominatedAway, Planted::NeverDrops, Planted::NeverNominates];
+    /// Those of preemption, which [`crate::Plan::with_preemption`] finds, each with the law that it breaks.
+    pub const OF_PREEMPTION: [(Planted, &'static str); 5] = [
+        (Planted::ReleasesUnnamed, "K1"),
+        (Planted::GivesNominatedAway, "K2"),
+        (Planted::NeverDrops, "K3"),
+        (Planted::DropsEarly, "K4"),
+        (Planted::NeverNominates, "K5"),
+    ];
 
     /// All others but none, which [`crate::Plan::new`] finds.
     pub const ALL: [Planted; 12] = [

@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use policy::Mode;
-use simulator::fairness::{Past, Rules, Setting, Workload, run};
+use simulator::fairness::{Past, ReservationRules, Rules, Setting, Workload, run};
 
 const WEIGHTS: [i64; 3] = [1000, 2000, 4000];
 
@@ -95,6 +95,25 @@ fn without_the_doubling_the_circle_does_not_end() {
     setting.rules.as_mut().unwrap().doubles = false;
     let report = run(&setting).unwrap();
     assert!(report.beyond.is_some() && report.preemptions > 200, "{} preemptions", report.preemptions);
+}
+
+/// W1, with as many machines as one half of the pool, and small jobs that would take each as soon as it is free.
+#[test]
+fn w1_half_of_the_pool_is_claimed_within_the_bound_and_not_at_all_without_reservation() {
+    let rules = ReservationRules { after_seconds: 600, for_seconds: 1_800 };
+    let slots = usize::try_from(either(16, 100)).unwrap();
+    for seed in 0..either(3, 10) {
+        let setting = Setting::half_of_the_pool(seed, slots, 200, rules.for_seconds);
+        let setting = Setting { until: either(43_200, 8 * 86_400).try_into().unwrap(), ..setting };
+        let with = run(&Setting { reservation: Some(rules), ..setting.clone() }).unwrap();
+        let without = run(&setting).unwrap();
+        println!("seed {seed}: {:?} s, and {:?} without reservation", with.big_waited, without.big_waited);
+        let waited = with.big_waited.unwrap_or_else(|| panic!("seed {seed}: it is not claimed"));
+        // All runs end within forSeconds. A cycle follows each end at once.
+        assert!((600..=600 + 1_800 + 2).contains(&waited), "seed {seed}: {waited} s");
+        assert_eq!(without.big_waited, None, "seed {seed}: small jobs take what is free");
+        assert_eq!((with.aborted, with.dropped), (0, 0), "seed {seed}: what is held is claimed");
+    }
 }
 
 /// One account had everything: the others take what they deserve, though its gangs would run on.

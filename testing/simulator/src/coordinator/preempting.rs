@@ -165,6 +165,11 @@ impl Coordinator {
                 seats,
                 is_late: now_ms >= first_ms + own.scheme.nomination_ms,
             };
+            if self.planted == Planted::DropsEarly && known.victims.iter().any(|claim| *claim != VictimClaim::Committed)
+            {
+                self.drop_nomination(own, job, &nomination, NominationEnd::Withdrawn, now_ms, requests);
+                continue;
+            }
             for step in nomination_steps(&known) {
                 match step {
                     NominationStep::Release(place) => own.preempted.extend(nomination.victims.get(place)),

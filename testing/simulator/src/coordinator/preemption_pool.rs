@@ -119,10 +119,11 @@ impl Coordinator {
         let mut gang = gang_over(found.root.0, &found.members, pool)?;
         let mut charge = 0;
         for (member, recorded) in gang.members.iter_mut().skip(1).zip(&found.members) {
-            if self.is_shared(recorded) {
-                member.ask = Ask::default();
-            } else {
+            if !self.is_shared(recorded) {
                 charge += CHARGE_OF_ONE;
+            }
+            if self.is_shared(recorded) || !self.has_entry(recorded, uid) {
+                member.ask = Ask::default();
             }
         }
         let mut takes = taken_by_gang(charge, Amounts::new());
@@ -136,6 +137,12 @@ impl Coordinator {
             takes,
             gang,
         })
+    }
+
+    /// Whether a claim still has its entry in the ledger of an offer.
+    fn has_entry(&self, member: &Member, uid: Uid) -> bool {
+        let offer = self.seen.get(&Key::Offer(member.offer)).and_then(|stored| stored.offer());
+        offer.is_some_and(|offer| offer.claims.contains_key(&uid))
     }
 
     fn is_shared(&self, member: &Member) -> bool {

@@ -174,6 +174,9 @@ impl Simulation<'_> {
         });
         let claim = policy::Claim { from: self.now, to: None, members: members.collect() };
         self.report.claims += 1;
+        if self.setting.big.is_some() && job + 1 == self.jobs.len() {
+            self.report.big_waited = self.jobs.get(job).map(|own| self.now - own.since);
+        }
         if let Some(party) = self.account(job) {
             party.begins(job, claim);
         }

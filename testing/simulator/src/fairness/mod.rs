@@ -6,11 +6,12 @@ mod claims;
 mod nominations;
 mod pool;
 mod report;
+mod reservations;
 mod setting;
 mod world;
 
 pub use report::{Put, Report};
-pub use setting::{Machine, Past, Rules, Setting, Workload};
+pub use setting::{BigJob, Machine, Past, ReservationRules, Rules, Setting, Workload};
 
 use anyhow::Result;
 

@@ -18,8 +18,9 @@ use crate::fairness::world::Simulation;
 pub(super) struct HeldForJob {
     pub(super) gang: Gang,
     /// The victims, by the numbers of their gangs.
-    victims: Vec<u64>,
+    pub(super) victims: Vec<u64>,
     pub(super) since: i64,
+    pub(super) kind: NominationKind,
 }
 
 pub(super) fn terms(rules: &Rules) -> Result<PreemptionTerms> {
@@ -38,17 +39,17 @@ pub(super) fn terms(rules: &Rules) -> Result<PreemptionTerms> {
 impl Simulation<'_> {
     /// The next steps of all nominations. `pool`: what is nominated counts as taken.
     pub(super) fn nominations_go_on(&mut self, pool: &Snapshot) {
-        let Some(rules) = &self.setting.rules else { return };
         for job in self.nominations.keys().copied().collect::<Vec<_>>() {
             let Some(nomination) = self.nominations.get(&job) else { continue };
+            let Some(lasts) = self.lasts(nomination) else { continue };
             let known = claiming::Nomination {
-                kind: NominationKind::Preemption,
+                kind: nomination.kind,
                 is_stored: true,
-                is_right: Some(true),
+                is_right: Some(self.may_be_kept(job, nomination, pool)),
                 nominee: if self.waiting.contains(&job) { Nominee::Waits } else { Nominee::Held },
                 victims: nomination.victims.iter().map(|victim| self.victim(*victim)).collect(),
                 seats: self.seats(pool, &nomination.gang),
-                is_late: self.now >= nomination.since + rules.nomination_seconds,
+                is_late: self.now >= nomination.since + lasts,
             };
             for step in nomination_steps(&known) {
                 match step {
@@ -60,7 +61,8 @@ impl Simulation<'_> {
                     NominationStep::Release(place) => {
                         let number = self.nominations.get(&job).and_then(|own| own.victims.get(place)).copied();
                         let victim = number.and_then(|number| self.job_of(number));
-                        victim.into_iter().for_each(|victim| self.preempts(victim, rules.grace_seconds));
+                        let grace = self.setting.rules.as_ref().map_or(0, |rules| rules.grace_seconds);
+                        victim.into_iter().for_each(|victim| self.preempts(victim, grace));
                     }
                     NominationStep::Drop(_) => {
                         self.report.dropped += 1;
@@ -69,6 +71,14 @@ impl Simulation<'_> {
                     NominationStep::Store | NominationStep::Judge => {}
                 }
             }
+        }
+    }
+
+    /// How long machines are held by a nomination, in seconds.
+    pub(super) fn lasts(&self, nomination: &HeldForJob) -> Option<i64> {
+        match nomination.kind {
+            NominationKind::Preemption => self.setting.rules.as_ref().map(|rules| rules.nomination_seconds),
+            NominationKind::Reservation => self.setting.reservation.map(|rules| rules.for_seconds),
         }
     }
 
@@ -129,7 +139,8 @@ impl Simulation<'_> {
             let account = self.jobs.get(root.place()).and_then(|job| self.parties.get(job.account));
             self.budget.spend(account.map_or("", |party| &*party.name), victims.len(), now_ms);
             self.report.nominations += 1;
-            self.nominations.insert(root.place(), HeldForJob { gang: gang.clone(), victims, since: self.now });
+            let (gang, since, kind) = (gang.clone(), self.now, NominationKind::Preemption);
+            self.nominations.insert(root.place(), HeldForJob { gang, victims, since, kind });
         }
         !proposals.is_empty()
     }

@@ -54,6 +54,18 @@ impl SimulatedPool {
         Ok(())
     }
 
+    /// A job asks for so many machines at one port.
+    pub(super) fn set_big_job(&mut self, job: usize, machines: usize) -> Result<()> {
+        let text = format!(
+            "[Type = \"Job\"; Ports = {{[Label = all; Constraint = all.Type == \"Machine\"; Count = {machines}; Number = 0]}}]"
+        );
+        let ports = ports(&text, &mut self.known)?;
+        if let Some(known) = self.ads.get_mut(job) {
+            *known = Arc::new(ad("Job", job, &ports, Role::Asks));
+        }
+        Ok(())
+    }
+
     /// Whether the slot of a machine is taken.
     pub(super) fn set_taken(&mut self, number: usize, taken: bool) {
         let place = self.machine(number).place();

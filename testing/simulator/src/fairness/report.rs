@@ -34,6 +34,10 @@ pub struct Report {
     pub beyond: Option<Put>,
     /// Claims that were aborted.
     pub aborted: u64,
+    /// How long the job waited that needs many machines, in seconds; none if it was not claimed.
+    pub big_waited: Option<i64>,
+    /// How many machines were free while some were held for a job that has waited long, times seconds.
+    pub kept_idle: i64,
 }
 
 impl Report {

@@ -23,6 +23,10 @@ pub struct Setting {
     pub past: Past,
     /// The administrator's terms of preemption; absent: nothing is preempted.
     pub rules: Option<Rules>,
+    /// The administrator's terms of reservation; absent: nothing is reserved.
+    pub reservation: Option<ReservationRules>,
+    /// A job that needs many machines at once. When it is claimed, the simulation ends.
+    pub big: Option<BigJob>,
     /// After so many seconds another leader takes over, with what is stored.
     pub leader_every: i64,
 }
@@ -44,8 +48,38 @@ pub enum Workload {
         /// How many machines a gang has: one of these, each equally often.
         sizes: Vec<usize>,
     },
+    /// Jobs of one machine arrive at random, all of the first account, with so much work in all, in percent of what the machines can do. If
+    /// more wait than there are numbers for, some do not come.
+    Stream {
+        /// The work, in percent.
+        load: i64,
+        /// Seconds; runs are distributed exponentially.
+        mean_run: i64,
+        /// The longest run, in seconds.
+        longest: i64,
+        /// Of a thousand jobs, how many state how long they run at most.
+        stated: u64,
+    },
     /// These jobs, one after the other, of the first account: the machines of each, by their numbers, and its run in seconds.
     Fixed(Vec<(Vec<usize>, i64)>),
+}
+
+/// A job of the last account that needs many machines at once.
+#[derive(Clone, Copy, Debug)]
+pub struct BigJob {
+    /// When it comes, in seconds.
+    pub comes: i64,
+    /// How many machines it needs.
+    pub machines: usize,
+}
+
+/// The administrator's terms of reservation, for one job at a time.
+#[derive(Clone, Copy, Debug)]
+pub struct ReservationRules {
+    /// How long a job has to have waited.
+    pub after_seconds: i64,
+    /// How long machines are held for it.
+    pub for_seconds: i64,
 }
 
 /// What was before the simulation begins.
@@ -110,7 +144,19 @@ impl Setting {
             workload: Workload::Saturated { mean_run: half_life / 20, sizes: vec![1] },
             past: Past::Fresh,
             rules: None,
+            reservation: None,
+            big: None,
             leader_every: 7 * 3_600,
+        }
+    }
+
+    /// A pool of some slots under a stream of jobs of one slot, with runs of an hour on average and `longest` seconds at most, half of which state
+    /// that. A job that needs half of the pool comes when the stream has run for twice as long.
+    pub fn half_of_the_pool(seed: u64, slots: usize, load: i64, longest: i64) -> Setting {
+        Setting {
+            workload: Workload::Stream { load, mean_run: 3_600.min(longest / 3), longest, stated: 500 },
+            big: Some(BigJob { comes: 2 * longest, machines: slots / 2 }),
+            ..Setting::saturated(seed, slots, &[1000, 1000], 8)
         }
     }
 
@@ -128,6 +174,8 @@ impl Setting {
             workload: Workload::Fixed(vec![(vec![0, 1], run), (vec![1, 2], run), (vec![2, 0], run)]),
             past: Past::Fresh,
             rules: Some(Rules { evictions_per_hour: 36_000, grace_seconds: 0, ..Rules::of(&[Mode::Rank]) }),
+            reservation: None,
+            big: None,
             leader_every: 86_400,
         }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Result;
-use claiming::{Event, Work};
+use claiming::{Event, NominationKind, Work};
 use gangindex::Engine;
 use matchmaker::{AdId, Config, Gang, PreemptionTerms, Root, Snapshot};
 use policy::{Amount, EvictionBudget};
@@ -24,8 +24,10 @@ const BACKLOG: usize = 3;
 pub(super) struct SimulatedJob {
     pub(super) account: usize,
     pub(super) run: i64,
-    since: i64,
+    pub(super) since: i64,
     pub(super) preemptions: u32,
+    /// How long it runs at most, as far as it says so.
+    pub(super) deadline: Option<i64>,
 }
 
 /// A simulation under way.
@@ -49,6 +51,8 @@ pub(super) struct Simulation<'s> {
     pub(super) numbers: u64,
     pub(super) now: i64,
     chance: Chance,
+    /// When the next job of a stream arrives.
+    next_arrival: i64,
     pub(super) report: Report,
 }
 
@@ -57,14 +61,21 @@ impl<'s> Simulation<'s> {
         let accounts = setting.weights.len();
         let count = match &setting.workload {
             Workload::Saturated { .. } => accounts * (setting.machines.len() + BACKLOG),
+            Workload::Stream { .. } => setting.machines.len() + BACKLOG,
             Workload::Fixed(jobs) => jobs.len(),
-        };
+        } + usize::from(setting.big.is_some());
         let parties = setting.weights.iter().enumerate();
         let parties: Vec<Party> =
             parties.map(|(number, weight)| Party::new(number, *weight, setting.half_life)).collect();
-        let jobs: Vec<SimulatedJob> = (0..count)
-            .map(|job| SimulatedJob { account: job % accounts.max(1), run: 0, since: 0, preemptions: 0 })
-            .collect();
+        let is_stream = matches!(setting.workload, Workload::Stream { .. });
+        let account = |job: usize| match setting.big {
+            Some(_) if job + 1 == count => accounts.saturating_sub(1),
+            _ if is_stream => 0,
+            _ => job % accounts.max(1),
+        };
+        let job = |job: usize| SimulatedJob { account: account(job), run: 0, since: 0, preemptions: 0, deadline: None };
+        let jobs: Vec<SimulatedJob> = (0..count).map(job).collect();
+        let is_regular = |job: &usize| setting.big.is_none() || job + 1 < count;
         let name = |job: &SimulatedJob| parties.get(job.account).map(|party| party.name.clone());
         let account_of =
             jobs.iter().enumerate().filter_map(|(place, job)| Some((AdId::at(place), name(job)?))).collect();
@@ -78,7 +89,7 @@ impl<'s> Simulation<'s> {
             parties,
             account_of,
             jobs,
-            idle: (0..count).collect(),
+            idle: (0..count).filter(is_regular).collect(),
             waiting: BTreeSet::new(),
             running: BTreeMap::new(),
             holders: vec![None; setting.machines.len()],
@@ -86,6 +97,7 @@ impl<'s> Simulation<'s> {
             numbers: 0,
             now: 0,
             chance: Chance::new(setting.seed),
+            next_arrival: if is_stream { 1 } else { i64::MAX },
             report: Report::default(),
         })
     }
@@ -110,7 +122,8 @@ impl<'s> Simulation<'s> {
     }
 
     fn is_over(&self) -> bool {
-        matches!(self.setting.workload, Workload::Fixed(_)) && self.idle.len() == self.jobs.len()
+        self.report.big_waited.is_some()
+            || matches!(self.setting.workload, Workload::Fixed(_)) && self.idle.len() == self.jobs.len()
     }
 
     /// What was before, and the first jobs.
@@ -129,6 +142,7 @@ impl<'s> Simulation<'s> {
         }
         match &self.setting.workload {
             Workload::Saturated { .. } => (0..self.parties.len()).for_each(|account| self.feed(account)),
+            Workload::Stream { .. } => {}
             Workload::Fixed(jobs) => {
                 for (job, (machines, run)) in jobs.iter().enumerate() {
                     let machines: Vec<Option<usize>> = machines.iter().copied().map(Some).collect();
@@ -163,6 +177,31 @@ impl<'s> Simulation<'s> {
         }
     }
 
+    /// Lets the next job of a stream arrive, and the one that needs many machines, if it is their time.
+    fn stream(&mut self) {
+        if let Workload::Stream { load, mean_run, longest, stated } = self.setting.workload
+            && self.now >= self.next_arrival
+        {
+            let run = exponential(&mut self.chance, mean_run).min(longest);
+            let says = self.chance.permille(stated);
+            let slots = i64::try_from(self.holders.len()).unwrap_or(1);
+            self.next_arrival = self.now + exponential(&mut self.chance, (mean_run * 100 / (slots * load)).max(1));
+            if let Some(job) = self.idle.first().copied() {
+                self.arrives(job, &[None], run);
+                self.jobs.iter_mut().skip(job).take(1).for_each(|own| own.deadline = says.then_some(run));
+            }
+        }
+        if let Some(big) = self.setting.big.filter(|big| big.comes == self.now) {
+            let job = self.jobs.len().saturating_sub(1);
+            if let Some(own) = self.jobs.get_mut(job)
+                && self.pool.set_big_job(job, big.machines).is_ok()
+            {
+                (own.run, own.since) = (1, self.now);
+                self.waiting.insert(job);
+            }
+        }
+    }
+
     /// A job has run to its end, and is gone.
     pub(super) fn finished(&mut self, job: usize) {
         self.idle.insert(job);
@@ -180,13 +219,16 @@ impl<'s> Simulation<'s> {
         self.nominations_go_on(&pool);
         // What was claimed or released just now is not in that snapshot.
         let pool = self.snapshot();
-        let gangs = self.engine.negotiate(&pool, &self.config, self.now).gangs;
+        let mut gangs = self.engine.negotiate(&pool, &self.config, self.now).gangs;
+        let used = self.backfilled(&pool, &gangs);
+        gangs.extend(used);
         for gang in &gangs {
             if let Some(root) = gang.root() {
                 self.nominations.remove(&root.place());
                 self.claim(root.place(), gang.clone());
             }
         }
+        self.reserve_for_long_waits(&pool, &gangs);
         let preempts = self.preempt(&pool, &gangs);
         if preempts {
             let pool = self.snapshot();
@@ -223,8 +265,11 @@ impl<'s> Simulation<'s> {
             let times = if rules?.doubles { self.jobs.get(*job)?.preemptions } else { 0 };
             Some(running.committed_at + (rules?.min_runtime_seconds << times.min(20)))
         });
-        let late = self.nominations.values().filter_map(|own| Some(own.since + rules?.nomination_seconds));
-        let ahead = ends.chain(old_enough).chain(late).filter(|at| *at > self.now);
+        let late = self.nominations.values().filter_map(|own| Some(own.since + self.lasts(own)?));
+        let big = self.setting.big.map(|big| big.comes);
+        let long_enough = big.zip(self.setting.reservation).map(|(comes, rules)| comes + rules.after_seconds);
+        let stream = big.into_iter().chain(long_enough).chain([self.next_arrival]);
+        let ahead = ends.chain(old_enough).chain(late).chain(stream).filter(|at| *at > self.now);
         let regular = [after(self.setting.half_life), after(self.setting.leader_every), self.setting.until];
         ahead.chain(regular).min().unwrap_or(self.setting.until)
     }
@@ -235,6 +280,10 @@ impl<'s> Simulation<'s> {
         let period = usize::try_from(self.now / self.setting.half_life).unwrap_or(0);
         while self.report.held.len() <= period {
             self.report.held.push(vec![0; self.parties.len()]);
+        }
+        if self.nominations.values().any(|own| own.kind == NominationKind::Reservation) {
+            let free = self.holders.iter().filter(|holder| holder.is_none()).count();
+            self.report.kept_idle += i64::try_from(free).unwrap_or(0) * (until - self.now);
         }
         let Some(held) = self.report.held.get_mut(period) else { return };
         for (own, party) in held.iter_mut().zip(&self.parties) {
@@ -259,6 +308,7 @@ impl<'s> Simulation<'s> {
             (self.engine, self.budget) = (Engine::default(), EvictionBudget::default());
         }
         (0..self.parties.len()).for_each(|account| self.feed(account));
+        self.stream();
     }
 }
 
