@@ -90,6 +90,7 @@ impl Pool {
             all().map(|(number, job)| (id(&pool, number), job.account.into())).collect();
         let tree = Tree::new(["a", "b", "c"].map(Account::named));
         let policy = Policy {
+            counters: Vec::new(),
             tree,
             total: Amounts::new(),
             counters: Vec::new(),
