@@ -272,12 +272,12 @@ const USUAL_MEMBERS: usize = 3;
 
 /// How many members each submitter may still have listed. Gangs are kept until all are placed, and their members are what takes memory.
 struct Shares {
-    left: BTreeMap<usize, Left>,
+    left: BTreeMap<usize, Remainder>,
     gangs_max: usize,
 }
 
 /// What one submitter has left.
-struct Left {
+struct Remainder {
     members: usize,
     /// How many members its widest gang so far has: partners may have partners of their own, which no ad of a job tells.
     widest: usize,
@@ -288,7 +288,7 @@ impl Shares {
         let submitters: BTreeSet<usize> = window.iter().map(|turn| turn.submitter).collect();
         let share = collective.members_max / submitters.len().max(1);
         Shares {
-            left: submitters.into_iter().map(|submitter| (submitter, Left { members: share, widest: 1 })).collect(),
+            left: submitters.into_iter().map(|submitter| (submitter, Remainder { members: share, widest: 1 })).collect(),
             gangs_max: collective.gangs_max,
         }
     }
