@@ -93,7 +93,6 @@ impl Pool {
             counters: Vec::new(),
             tree,
             total: Amounts::new(),
-            counters: Vec::new(),
             account_of,
             offers: ByAd::default(),
             weights: [("slots".to_owned(), 1_000_000), ("seats".to_owned(), 1_000_000)].into(),
