@@ -288,7 +288,10 @@ impl Shares {
         let submitters: BTreeSet<usize> = window.iter().map(|turn| turn.submitter).collect();
         let share = collective.members_max / submitters.len().max(1);
         Shares {
-            left: submitters.into_iter().map(|submitter| (submitter, Remainder { members: share, widest: 1 })).collect(),
+            left: submitters
+                .into_iter()
+                .map(|submitter| (submitter, Remainder { members: share, widest: 1 }))
+                .collect(),
             gangs_max: collective.gangs_max,
         }
     }
