@@ -1,17 +1,34 @@
 //! Turns a control plane with the chart and the controller on it into a stage for one test: a namespace of its own, and
 //! words for what is put there and awaited.
 
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
 use testbed::cluster::Choice;
+use testbed::control_plane::processes::end_all;
 use testbed::product::{self, Controller};
 use testbed::{Access, Cluster, Options, repository, until};
 
 /// Long enough for a busy machine; a test that passes never waits for it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+thread_local! {
+    /// What the test of this thread has of its own.
+    static OWN: RefCell<Vec<OwnProcesses>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The processes of a folder, which end when this is dropped.
+struct OwnProcesses(PathBuf);
+
+impl Drop for OwnProcesses {
+    fn drop(&mut self) {
+        end_all(&self.0).ok();
+    }
+}
 
 /// A control plane with the product on it.
 pub(crate) struct Stage {
@@ -43,12 +60,12 @@ impl Stage {
     /// The same for a test that breaks it.
     pub(crate) fn own_with_pods() -> &'static Stage {
         let options = Options { kwok: true, ..Options::default() };
-        Box::leak(Box::new(Stage::on(Cluster::of(&Choice::Processes, &options).unwrap())))
+        Stage::on(Cluster::of(&Choice::Processes, &options).unwrap()).of_this_test()
     }
 
     /// One for a test that breaks it. Always local processes: nobody's cluster is broken.
     pub(crate) fn own() -> &'static Stage {
-        Box::leak(Box::new(Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap())))
+        Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap()).of_this_test()
     }
 
     /// One of its own with these namespaces, then the chart with these values.
@@ -57,7 +74,14 @@ impl Stage {
         for namespace in namespaces {
             cluster.kubectl_text(&["create", "namespace", namespace], None).unwrap();
         }
-        Box::leak(Box::new(Stage::with_values(cluster, values)))
+        Stage::with_values(cluster, values).of_this_test()
+    }
+
+    /// Ends its processes with the thread of the test: dozens that are idle would make the tests after it slow.
+    fn of_this_test(self) -> &'static Stage {
+        let folder = self.cluster.control_plane().map(|plane| plane.processes().folder().to_path_buf());
+        OWN.with_borrow_mut(|own| own.extend(folder.map(OwnProcesses)));
+        Box::leak(Box::new(self))
     }
 
     fn on(cluster: Cluster) -> Stage {
