@@ -12,8 +12,8 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// One controller for all that is hostile here: tenants are many, and do not wait for each other.
 fn stage() -> &'static Stage {
-    static STAGE: OnceLock<&'static Stage> = OnceLock::new();
-    STAGE.get_or_init(Stage::own)
+    static STAGE: OnceLock<Stage> = OnceLock::new();
+    STAGE.get_or_init(Stage::of_a_module)
 }
 
 fn object(kind: &str, name: &str, spec: &str) -> String {

@@ -10,8 +10,8 @@ use crate::stage::{Namespace, Stage, machine, name, text};
 
 /// One stage for all of them: they are in different namespaces.
 fn stage() -> &'static Stage {
-    static STAGE: OnceLock<&'static Stage> = OnceLock::new();
-    STAGE.get_or_init(Stage::own)
+    static STAGE: OnceLock<Stage> = OnceLock::new();
+    STAGE.get_or_init(Stage::of_a_module)
 }
 
 fn object(kind: &str, name: &str, spec: &Value) -> Value {

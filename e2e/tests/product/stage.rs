@@ -65,7 +65,12 @@ impl Stage {
 
     /// One for a test that breaks it. Always local processes: nobody's cluster is broken.
     pub(crate) fn own() -> &'static Stage {
-        Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap()).of_this_test()
+        Stage::of_a_module().of_this_test()
+    }
+
+    /// One for the tests of a module, which disturb others but not each other. It stays until all tests have ended.
+    pub(crate) fn of_a_module() -> Stage {
+        Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap())
     }
 
     /// One of its own with these namespaces, then the chart with these values.
