@@ -6,7 +6,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use serde_json::Value;
-use testbed::tenants::{self, Names};
+use testbed::tenants::{self, TenantNames};
 use testbed::{ControlPlane, Options, polling::until, product, repository};
 
 /// How long the controller may take, on a busy machine.
@@ -54,7 +54,7 @@ fn job(name: &str, spec: &str) -> String {
 fn a_tenant_is_told_why_without_a_value_of_others_ads() {
     let plane = ControlPlane::start(&Options::default()).unwrap();
     product::install_chart(&plane, &[]).unwrap();
-    let names = Names::with_prefix("why-");
+    let names = TenantNames::with_prefix("why-");
     let [alice, _, carol, _] = tenants::create(&plane, &names).unwrap();
     let _controller = controller(&plane);
     let apply = |tenant: &tenants::Tenant, text: &str| {

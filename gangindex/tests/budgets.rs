@@ -8,8 +8,8 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, Consent, CountedOffer, Cycle, FUEL_OF_A_STEP, Offer, Policy, PoolAd, Prices, Res, Role,
-        Root, Seats, Snapshot, Stop, Usage, Verdict,
+        AdId, AdKey, Config, CountedOffer, Cycle, FUEL_OF_A_STEP, Offer, Policy, PoolAd, Prices, Res, Role, Root,
+        Seats, Snapshot, Stop, Verdict,
     };
     use policy::{Account, Amounts, Quota, Tree};
 
@@ -38,15 +38,7 @@ mod tests {
         fn machine(mut self, namespace: &str, name: &str, ad: &str) -> Pool {
             let ad = parse_ad(ad, Dialect::Gangmatch).unwrap();
             let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
-            let offer = Offer {
-                capacity: slots.clone(),
-                default_request: slots,
-                usage: Usage::default(),
-                shared_by: None,
-                consent: Consent::Everybody,
-                open: true,
-                disclosed: false,
-            };
+            let offer = Offer::of(slots);
             let ad = PoolAd::asking(key("Machine", namespace, name), name, &ad);
             self.ads.push(PoolAd { role: Role::Offers(Box::new(offer)), ..ad });
             self

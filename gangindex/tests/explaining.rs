@@ -8,8 +8,8 @@ mod tests {
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
     use matchmaker::{
-        AdKey, Answer, Asked, Config, Consent, Explained, Finder, Found, Offer, PoolAd, Res, Role, Root, Round,
-        Snapshot, Turn, Usage, Verdict, negotiate,
+        AdKey, Answer, Asked, Config, Explained, Finder, Found, Offer, PoolAd, Res, Role, Root, Round, Snapshot, Turn,
+        Verdict, negotiate,
     };
 
     const MACHINES: usize = 10_000;
@@ -63,15 +63,7 @@ mod tests {
 
     fn offer(kind: &str, name: &str, text: &str) -> PoolAd {
         let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
-        let offer = Offer {
-            capacity: slots.clone(),
-            default_request: slots,
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer::of(slots);
         PoolAd { role: Role::Offers(Box::new(offer)), ..asking(kind, name, text) }
     }
 

@@ -8,7 +8,7 @@ mod tests {
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
     use matchmaker::{
-        AdKey, Collective, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, Usage, negotiate_together,
+        AdKey, Collective, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, negotiate_together,
     };
     use peak_alloc::PeakAlloc;
 
@@ -27,15 +27,7 @@ mod tests {
 
     fn machine(namespace: &str, name: &str, text: &str, consent: Consent) -> PoolAd {
         let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
-        let offer = Offer {
-            capacity: slots.clone(),
-            default_request: slots,
-            usage: Usage::default(),
-            shared_by: None,
-            consent,
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer { consent, ..Offer::of(slots) };
         PoolAd { role: Role::Offers(Box::new(offer)), ..ad("Machine", namespace, name, text) }
     }
 

@@ -295,6 +295,19 @@ impl Snapshot {
 }
 
 impl Offer {
+    /// An offer of so much, of which a claim takes all unless it requests less; nothing is taken, and all may use it.
+    pub fn of(capacity: Res) -> Offer {
+        Offer {
+            default_request: capacity.clone(),
+            capacity,
+            usage: Usage::default(),
+            shared_by: None,
+            consent: Consent::Everybody,
+            open: true,
+            disclosed: false,
+        }
+    }
+
     /// Whether a job of this namespace may take something of it now.
     pub fn admits(&self, namespace: &str) -> bool {
         self.open && self.consent.admits(namespace)

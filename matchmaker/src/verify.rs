@@ -226,8 +226,7 @@ mod tests {
     use classad::{Dialect, parse_ad};
 
     use super::*;
-    use crate::capacity::{Res, Usage};
-    use crate::consent::Consent;
+    use crate::capacity::Res;
     use crate::model::{Offer, PoolAd, Role};
 
     fn ad(kind: &str, name: &str, text: &str) -> PoolAd {
@@ -237,15 +236,7 @@ mod tests {
 
     fn machine(name: &str, text: &str) -> PoolAd {
         let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
-        let offer = Offer {
-            capacity: slots.clone(),
-            default_request: slots,
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer::of(slots);
         PoolAd { role: Role::Offers(Box::new(offer)), ..ad("Machine", name, text) }
     }
 

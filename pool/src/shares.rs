@@ -72,7 +72,7 @@ mod tests {
     use std::sync::Arc;
 
     use classad::{Dialect, parse_ad, parse_expr};
-    use matchmaker::{AdKey, Consent, CountedOffer, Offer, Res, Role, Seats, Usage};
+    use matchmaker::{AdKey, Consent, CountedOffer, Offer, Res, Role, Seats};
     use policy::{Amounts, Tree};
 
     use super::*;
@@ -80,15 +80,7 @@ mod tests {
     fn offer(namespace: &str, name: &str) -> PoolAd {
         let key = AdKey { kind: "Machine".into(), namespace: namespace.into(), name: name.into() };
         let slots: Res = [("slots".to_owned(), 1)].into_iter().collect();
-        let offer = Offer {
-            capacity: slots.clone(),
-            default_request: slots,
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::same(namespace),
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer { consent: Consent::same(namespace), ..Offer::of(slots) };
         let ad = PoolAd::asking(key, name, &parse_ad("[]", Dialect::Gangmatch).unwrap());
         PoolAd { role: Role::Offers(Box::new(offer)), ..ad }
     }

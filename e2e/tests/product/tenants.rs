@@ -1,6 +1,6 @@
 //! Turns a stage into four tenants who act by credentials of their own: `bob.apply(..)`, `bob.try_apply(..)`, `bob.refusal(..)`.
 
-use testbed::tenants::{self, Names};
+use testbed::tenants::{self, TenantNames};
 
 use crate::stage::{Namespace, Stage};
 
@@ -28,7 +28,7 @@ impl Stage {
     /// New namespaces for the tenants of one test, `TEST-...-a` to `TEST-...-d`.
     pub(crate) fn tenants(&'static self, test: &str) -> Tenants {
         let prefix = format!("{}-", self.unused(test));
-        let names = Names::with_prefix(&prefix);
+        let names = TenantNames::with_prefix(&prefix);
         let tenant = |one: tenants::Tenant| Tenant {
             stage: self,
             name: one.name,
@@ -37,7 +37,7 @@ impl Stage {
         };
         let [alice, bob, carol, star] = tenants::create(self.cluster, &names).unwrap().map(tenant);
         let namespace = |name: String| Namespace { stage: self, name };
-        let Names { a, b, c, d } = names;
+        let TenantNames { a, b, c, d } = names;
         Tenants { a: namespace(a), b: namespace(b), c: namespace(c), d: namespace(d), alice, bob, carol, star }
     }
 }

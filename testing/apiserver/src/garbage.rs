@@ -10,7 +10,7 @@ use crate::call::{Call, Verb};
 use crate::kinds::Kind;
 use crate::object::{is_ending, meta};
 use crate::serve::Server;
-use crate::store::Key;
+use crate::store::StoredKey;
 
 impl Server {
     /// Deletes every object that has owners, none of which is there any more. Its own objects go with the next call.
@@ -45,9 +45,9 @@ impl Server {
     }
 
     /// Deletes objects as a request does.
-    fn end(&self, ends: impl Fn(&Key, &Value) -> bool) {
+    fn end(&self, ends: impl Fn(&StoredKey, &Value) -> bool) {
         for kind in self.kinds.all().filter(|kind| !kind.is_read_only) {
-            let keys: Vec<Key> = self.look(|store| {
+            let keys: Vec<StoredKey> = self.look(|store| {
                 let all = store.list(&kind.storage(), "").into_iter();
                 let due = all.filter(|(key, object)| !is_ending(object) && ends(key, object));
                 due.map(|(key, _)| key.clone()).collect()
@@ -60,7 +60,7 @@ impl Server {
     }
 }
 
-fn deletion(kind: &Kind, key: Key) -> Call {
+fn deletion(kind: &Kind, key: StoredKey) -> Call {
     Call {
         verb: Verb::Delete,
         group: kind.group.clone(),

@@ -40,4 +40,4 @@ pub use kinds::{Kind, Kinds};
 pub use schema::{Cause, Schema};
 pub use serve::Server;
 pub use service::{Reply, Service, User};
-pub use store::{Event, Key};
+pub use store::{Event, StoredKey};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::kinds::DEFINITIONS;
 use crate::object::{set_meta, time};
 use crate::serve::Server;
-use crate::store::Key;
+use crate::store::StoredKey;
 
 const NAMESPACES: [&str; 5] = ["default", "gangmatch-system", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -33,7 +33,7 @@ impl Server {
             for (resource, name, mut object) in all {
                 set_meta(&mut object, "uid", json!(store.new_uid()));
                 set_meta(&mut object, "creationTimestamp", time(now));
-                let _: Arc<Value> = store.put(Key { resource, namespace: String::new(), name }, object);
+                let _: Arc<Value> = store.put(StoredKey { resource, namespace: String::new(), name }, object);
             }
         });
     }

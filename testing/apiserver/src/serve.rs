@@ -14,7 +14,7 @@ use crate::call::{Call, Verb};
 use crate::kinds::{Kind, Kinds};
 use crate::object::meta;
 use crate::select::Selector;
-use crate::store::{Event, Key, Store};
+use crate::store::{Event, Store, StoredKey};
 use crate::table::Wish;
 use crate::write::Writer;
 
@@ -143,9 +143,9 @@ fn with_version(object: &mut Value, version: Option<&str>) {
     }
 }
 
-fn key(kind: &Kind, call: &Call) -> Key {
+fn key(kind: &Kind, call: &Call) -> StoredKey {
     let namespace = if kind.namespaced { call.namespace.clone() } else { String::new() };
-    Key { resource: kind.storage(), namespace, name: call.name.clone() }
+    StoredKey { resource: kind.storage(), namespace, name: call.name.clone() }
 }
 
 fn read(kind: &Kind, call: &Call, store: &Store, now: Timestamp) -> Answer {

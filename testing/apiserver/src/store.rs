@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Which object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct StoredKey {
     /// `jobs.gangmatch.dev`, or `pods` of the core group.
     pub resource: String,
     /// Its namespace; empty if it is in none.
@@ -22,7 +22,7 @@ pub struct Event {
     /// Its number: the resourceVersion of what it left.
     pub revision: i64,
     /// Which object.
-    pub key: Key,
+    pub key: StoredKey,
     /// What it was before; `None` if it was created.
     pub before: Option<Arc<Value>>,
     /// What it is after; `None` if it was deleted.
@@ -32,7 +32,7 @@ pub struct Event {
 /// All objects, and how they came to be what they are.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
-    objects: BTreeMap<Key, Arc<Value>>,
+    objects: BTreeMap<StoredKey, Arc<Value>>,
     log: Vec<Event>,
     revision: i64,
     compacted: i64,
@@ -59,18 +59,18 @@ impl Store {
         self.log.get(first..).unwrap_or(&[])
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<Value>> {
+    pub(crate) fn get(&self, key: &StoredKey) -> Option<&Arc<Value>> {
         self.objects.get(key)
     }
 
     /// All objects.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&StoredKey, &Arc<Value>)> {
         self.objects.iter()
     }
 
     /// All objects of a resource, in a namespace or (empty) in all.
-    pub(crate) fn list(&self, resource: &str, namespace: &str) -> Vec<(&Key, &Arc<Value>)> {
-        let first = Key { resource: resource.to_owned(), namespace: namespace.to_owned(), name: String::new() };
+    pub(crate) fn list(&self, resource: &str, namespace: &str) -> Vec<(&StoredKey, &Arc<Value>)> {
+        let first = StoredKey { resource: resource.to_owned(), namespace: namespace.to_owned(), name: String::new() };
         let of = self.objects.range(first..).take_while(|(key, _)| key.resource == resource);
         of.filter(|(key, _)| namespace.is_empty() || key.namespace == namespace).collect()
     }
@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Stores an object under the next revision; answers it as it is stored.
-    pub(crate) fn put(&mut self, key: Key, mut object: Value) -> Arc<Value> {
+    pub(crate) fn put(&mut self, key: StoredKey, mut object: Value) -> Arc<Value> {
         self.revision += 1;
         stamp(&mut object, self.revision);
         let object = Arc::new(object);
@@ -104,7 +104,7 @@ impl Store {
     }
 
     /// Deletes an object under the next revision; answers it as it was, with the revision of its end.
-    pub(crate) fn remove(&mut self, key: &Key) -> Option<Value> {
+    pub(crate) fn remove(&mut self, key: &StoredKey) -> Option<Value> {
         let before = self.objects.remove(key)?;
         self.revision += 1;
         let mut last = Value::clone(&before);

@@ -14,7 +14,7 @@ use crate::kinds::Kind;
 use crate::object::{body, generation, is_ending, is_held, keep_meta, meta, set_meta, time};
 use crate::patch::{json_patch, merge_patch};
 use crate::schema::{Cause, Schema};
-use crate::store::{Key, Store};
+use crate::store::{Store, StoredKey};
 use crate::strategic::strategic_patch;
 
 /// What the server alone writes.
@@ -36,7 +36,7 @@ pub(crate) struct Writer<'w> {
 }
 
 impl Writer<'_> {
-    pub(crate) fn write(&mut self, kind: &Kind, key: Key, call: &Call) -> Answer {
+    pub(crate) fn write(&mut self, kind: &Kind, key: StoredKey, call: &Call) -> Answer {
         if call.verb == Verb::Create {
             return self.create(kind, key, call);
         }
@@ -85,10 +85,10 @@ impl Writer<'_> {
         apply(before, &wanted, &manager).map_err(|conflicts| Answer::conflicts(&conflicts))
     }
 
-    fn create(&mut self, kind: &Kind, mut key: Key, call: &Call) -> Answer {
+    fn create(&mut self, kind: &Kind, mut key: StoredKey, call: &Call) -> Answer {
         let Some(mut object) = call.json() else { return Answer::unknown_format(&["application/json"]) };
         let namespace =
-            Key { resource: "namespaces".to_owned(), namespace: String::new(), name: key.namespace.clone() };
+            StoredKey { resource: "namespaces".to_owned(), namespace: String::new(), name: key.namespace.clone() };
         if kind.namespaced && self.store.get(&namespace).is_none() {
             return Answer::no_namespace(&key.namespace);
         }
@@ -131,7 +131,7 @@ impl Writer<'_> {
     }
 
     /// Stores what a PUT or a patch makes of an object: its status, or all but that.
-    fn replace(&mut self, kind: &Kind, key: Key, before: &Arc<Value>, mut object: Value, call: &Call) -> Answer {
+    fn replace(&mut self, kind: &Kind, key: StoredKey, before: &Arc<Value>, mut object: Value, call: &Call) -> Answer {
         let (version, uid) = (meta(&object, "resourceVersion"), meta(&object, "uid"));
         if !version.is_empty() && version != meta(before, "resourceVersion") {
             return Answer::conflict(kind, &key.name, MODIFIED);
@@ -180,7 +180,7 @@ impl Writer<'_> {
         (!causes.is_empty()).then(|| Answer::invalid(kind, name, &causes))
     }
 
-    fn delete(&mut self, kind: &Kind, key: &Key, before: &Arc<Value>, call: &Call) -> Answer {
+    fn delete(&mut self, kind: &Kind, key: &StoredKey, before: &Arc<Value>, call: &Call) -> Answer {
         let options = call.json().unwrap_or_default();
         let policy = options.pointer("/propagationPolicy").and_then(Value::as_str).unwrap_or("Background");
         if policy != "Background" {

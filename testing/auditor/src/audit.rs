@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::Decision;
 
 use crate::world::decision;
-use crate::{Change, Kind, Object, Past, Step, Violation, World, checks};
+use crate::{Change, Object, ObjectKind, Past, Step, Violation, World, checks};
 
 /// How much was looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,7 @@ impl Audit {
         *self.figures.by_kind.entry(change.key.kind.name()).or_default() += 1;
         let said = |object: Option<&Object>| object.and_then(Object::found).map(decision);
         let after = said(change.object.as_deref());
-        if change.key.kind != Kind::Match || said(before) == after {
+        if change.key.kind != ObjectKind::Match || said(before) == after {
             return;
         }
         match after {

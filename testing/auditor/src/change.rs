@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 /// The kinds of gangmatch.dev, and those that work for claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A job.
     Job,
     /// A machine.
@@ -27,32 +27,34 @@ pub enum Kind {
     Pod,
 }
 
-impl Kind {
+impl ObjectKind {
     /// As in `kind:` of a manifest.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Job => "Job",
-            Kind::Machine => "Machine",
-            Kind::License => "License",
-            Kind::Match => "Match",
-            Kind::Batch => "Job.batch",
-            Kind::Pod => "Pod",
+            ObjectKind::Job => "Job",
+            ObjectKind::Machine => "Machine",
+            ObjectKind::License => "License",
+            ObjectKind::Match => "Match",
+            ObjectKind::Batch => "Job.batch",
+            ObjectKind::Pod => "Pod",
         }
     }
 
     /// The kind of that name.
     #[must_use]
-    pub fn of(name: &str) -> Option<Kind> {
-        [Kind::Job, Kind::Machine, Kind::License, Kind::Match].into_iter().find(|kind| kind.name() == name)
+    pub fn of(name: &str) -> Option<ObjectKind> {
+        [ObjectKind::Job, ObjectKind::Machine, ObjectKind::License, ObjectKind::Match]
+            .into_iter()
+            .find(|kind| kind.name() == name)
     }
 
-    fn of_plural(plural: &str) -> Option<Kind> {
+    fn of_plural(plural: &str) -> Option<ObjectKind> {
         match plural {
-            "jobs" => Some(Kind::Job),
-            "machines" => Some(Kind::Machine),
-            "licenses" => Some(Kind::License),
-            "matches" => Some(Kind::Match),
+            "jobs" => Some(ObjectKind::Job),
+            "machines" => Some(ObjectKind::Machine),
+            "licenses" => Some(ObjectKind::License),
+            "matches" => Some(ObjectKind::Match),
             _ => None,
         }
     }
@@ -62,7 +64,7 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ObjectKind,
     /// Its namespace.
     pub namespace: String,
     /// Its name.
@@ -72,7 +74,7 @@ pub struct Key {
 impl Key {
     /// A key.
     #[must_use]
-    pub fn new(kind: Kind, namespace: &str, name: &str) -> Key {
+    pub fn new(kind: ObjectKind, namespace: &str, name: &str) -> Key {
         Key { kind, namespace: namespace.to_owned(), name: name.to_owned() }
     }
 
@@ -82,9 +84,9 @@ impl Key {
     pub fn of_path(path: &str) -> Option<Key> {
         let parts: Vec<&str> = path.strip_prefix("/registry/")?.split('/').collect();
         let (kind, namespace, name) = match *parts.as_slice() {
-            [GROUP, plural, namespace, name] => (Kind::of_plural(plural)?, namespace, name),
-            ["jobs", namespace, name] => (Kind::Batch, namespace, name),
-            ["pods", namespace, name] => (Kind::Pod, namespace, name),
+            [GROUP, plural, namespace, name] => (ObjectKind::of_plural(plural)?, namespace, name),
+            ["jobs", namespace, name] => (ObjectKind::Batch, namespace, name),
+            ["pods", namespace, name] => (ObjectKind::Pod, namespace, name),
             _ => return None,
         };
         Some(Key::new(kind, namespace, name))
@@ -134,7 +136,7 @@ impl Object {
     ///
     /// # Errors
     /// When it is no JSON, or not of this kind.
-    pub fn read(kind: Kind, json: &[u8], revision: i64) -> Result<Object, String> {
+    pub fn read(kind: ObjectKind, json: &[u8], revision: i64) -> Result<Object, String> {
         // as the controller reads it: what tenants write may say odd things
         fn parse<K: ReadTrimmed>(json: &[u8]) -> Result<Box<K>, String> {
             let Trimmed(mut object) = serde_json::from_slice::<Trimmed<K>>(json).map_err(|error| error.to_string())?;
@@ -143,12 +145,12 @@ impl Object {
             Ok(Box::new(object))
         }
         let mut object = match kind {
-            Kind::Job => Object::Job(parse(json)?),
-            Kind::Machine => Object::Machine(parse(json)?),
-            Kind::License => Object::License(parse(json)?),
-            Kind::Match => Object::Match(parse(json)?),
-            Kind::Batch => Object::Batch(parse(json)?),
-            Kind::Pod => Object::Pod(parse(json)?),
+            ObjectKind::Job => Object::Job(parse(json)?),
+            ObjectKind::Machine => Object::Machine(parse(json)?),
+            ObjectKind::License => Object::License(parse(json)?),
+            ObjectKind::Match => Object::Match(parse(json)?),
+            ObjectKind::Batch => Object::Batch(parse(json)?),
+            ObjectKind::Pod => Object::Pod(parse(json)?),
         };
         object.metadata_mut().resource_version = Some(revision.to_string());
         Ok(object)

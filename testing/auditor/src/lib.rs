@@ -20,7 +20,7 @@ mod violation;
 mod world;
 
 pub use audit::{Audit, Figures};
-pub use change::{Change, Key, Kind, Object};
+pub use change::{Change, Key, Object, ObjectKind};
 pub use checks::Step;
 pub use past::Past;
 pub use rest::at_rest;

@@ -8,7 +8,7 @@ use pool::{CycleInputs, JobState, Objects, job_state, snapshot};
 
 use crate::checks::gathered;
 use crate::world::decision;
-use crate::{Invariant, Key, Kind, Object, Violation, World};
+use crate::{Invariant, Key, Object, ObjectKind, Violation, World};
 
 /// Everything that is broken if nothing is under way any more. `now` is in seconds since 1970, `revision` is the last one.
 #[must_use]
@@ -68,7 +68,7 @@ fn in_vain(objects: &Objects, now: i64) -> Vec<(Key, String)> {
     let mut all: Vec<(Key, String)> = roots
         .map(|root| {
             (
-                Key::new(Kind::Job, &root.key.namespace, &root.key.name),
+                Key::new(ObjectKind::Job, &root.key.namespace, &root.key.name),
                 "it waits, and there is a gang for it".to_owned(),
             )
         })
@@ -78,7 +78,10 @@ fn in_vain(objects: &Objects, now: i64) -> Vec<(Key, String)> {
         let matched = status.and_then(|status| conditions::find(&status.conditions, types::MATCHED));
         let told = matched.is_some_and(|found| found.status == "False" && found.reason != reasons::PENDING_EVALUATION);
         if !told {
-            all.push((Key::new(Kind::Job, &key.namespace, &key.name), "it waits, and is not told why".to_owned()));
+            all.push((
+                Key::new(ObjectKind::Job, &key.namespace, &key.name),
+                "it waits, and is not told why".to_owned(),
+            ));
         }
     }
     all

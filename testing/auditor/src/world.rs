@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::{ClaimEntry, Decision, Match, Member};
 use pool::{ClaimRef, ObjectKey, Origin, Workloads};
 
-use crate::{Change, Key, Kind, Object};
+use crate::{Change, Key, Object, ObjectKind};
 
 /// All objects, as they were in one revision.
 #[derive(Clone, Debug, Default)]
@@ -76,7 +76,7 @@ impl World {
         let uid = object.label_of_match()?;
         let Some((key, root)) = self.recorded.get(uid) else { return Some(uid) };
         let of_root = root.as_ref().and_then(|root| {
-            let job = self.objects.get(&Key::new(Kind::Job, &root.namespace, &root.name))?;
+            let job = self.objects.get(&Key::new(ObjectKind::Job, &root.namespace, &root.name))?;
             job.job().filter(|_| job.uid() == root.uid)
         });
         let whose = ClaimRef { uid, key, job: of_root };
@@ -146,7 +146,7 @@ impl World {
         if let Some(uid) = object.label_of_match() {
             mark(&mut self.works, uid, key, there);
         }
-        if let (Kind::Match, Some(found)) = (key.kind, object.found()) {
+        if let (ObjectKind::Match, Some(found)) = (key.kind, object.found()) {
             if there {
                 self.matches.insert(object.uid().to_owned(), key.clone());
                 let root = found.spec.members.first().cloned();

@@ -136,7 +136,7 @@ impl Ground {
         if let Some(row) = first_of_both(&rows, &own.open) {
             return Err(Unknown { row, port });
         }
-        let mut asked = Asked { joins: &mut self.joins, table: &mut self.table, bound, port, there };
+        let mut asked = Probe { joins: &mut self.joins, table: &mut self.table, bound, port, there };
         for join in &own.links.own {
             asked.narrow(*join, &mut rows)?;
         }
@@ -213,7 +213,7 @@ impl Ground {
 }
 
 /// A probe on its way to its answer.
-struct Asked<'a> {
+struct Probe<'a> {
     joins: &'a mut Joins,
     table: &'a mut Table,
     bound: &'a [Option<u32>],
@@ -222,7 +222,7 @@ struct Asked<'a> {
     there: u64,
 }
 
-impl Asked<'_> {
+impl Probe<'_> {
     /// Takes out of `rows` what a join refuses, if all that it reads is known.
     fn narrow(&mut self, join: JoinId, rows: &mut Bits) -> Result<(), Unknown> {
         if !self.joins.within(join, self.there) {

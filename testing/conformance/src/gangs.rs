@@ -21,7 +21,7 @@ pub(crate) fn answer(request: &Value) -> Value {
     };
     let place = |root: &Value| ids.iter().position(|id| root == id).map(AdId::at);
     let roots: Vec<AdId> = request["roots"].as_array().into_iter().flatten().filter_map(place).collect();
-    let names = Names { ids: &ids };
+    let names = AdNames { ids: &ids };
     if request["mode"] == "sequence" {
         return sequence(pool, &names, &roots);
     }
@@ -40,7 +40,7 @@ pub(crate) fn rank_of(rank: &Expr) -> Expr {
     parse_expr(&text, Dialect::Htcondor).unwrap_or_else(|_| rank.clone())
 }
 
-fn each(pool: &PaperPool, names: &Names<'_>, root: AdId, cap: usize, list: usize) -> Value {
+fn each(pool: &PaperPool, names: &AdNames<'_>, root: AdId, cap: usize, list: usize) -> Value {
     let all = pool.gangs(root, cap);
     let mut answer =
         Map::from_iter([("root".to_owned(), json!(names.ad(root))), ("count".to_owned(), json!(all.len()))]);
@@ -56,17 +56,17 @@ fn each(pool: &PaperPool, names: &Names<'_>, root: AdId, cap: usize, list: usize
 }
 
 /// Roots in order, each gets its best gang of what is left; the members, the root included, are consumed.
-fn sequence(mut pool: PaperPool, names: &Names<'_>, roots: &[AdId]) -> Value {
+fn sequence(mut pool: PaperPool, names: &AdNames<'_>, roots: &[AdId]) -> Value {
     let mut one =
         |root: &AdId| json!({"root": names.ad(*root), "gang": pool.take(*root).map(|gang| names.line(&gang, 0))});
     json!({"sequence": roots.iter().map(&mut one).collect::<Vec<_>>()})
 }
 
-struct Names<'r> {
+struct AdNames<'r> {
     ids: &'r [String],
 }
 
-impl Names<'_> {
+impl AdNames<'_> {
     fn ad(&self, id: AdId) -> &str {
         self.ids.get(id.place()).map_or("", String::as_str)
     }

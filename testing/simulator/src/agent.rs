@@ -6,8 +6,8 @@ use claiming::{Activity, Vote};
 
 use crate::chance::Chance;
 use crate::coordinator::SILENT_MS;
-use crate::objects::{Entry, Key, Stored, Uid};
-use crate::server::{Answer, Patch, Verb};
+use crate::objects::{HeldClaim, ObjectName, Stored, Uid};
+use crate::server::{Patch, ServerAnswer, Verb};
 
 /// An agent.
 #[derive(Clone, Debug)]
@@ -21,12 +21,12 @@ pub struct Minder {
     seen: Option<Rc<Stored>>,
     ends_ms: u64,
     renewed_ms: u64,
-    call: Option<(u64, Call)>,
+    call: Option<(u64, Sent)>,
     token: u64,
 }
 
 #[derive(Clone, Debug)]
-enum Call {
+enum Sent {
     Renew { sent_ms: u64 },
     Start { claim: Uid },
     Other,
@@ -66,7 +66,7 @@ impl Minder {
         }
         if now_ms.saturating_sub(self.renewed_ms) > 2_000 {
             let renew = Patch::Renew { version: 0, holder: self.offer };
-            return Some(self.ask(Call::Renew { sent_ms: now_ms }, Verb::Patch(Key::Alive(self.offer), renew)));
+            return Some(self.ask(Sent::Renew { sent_ms: now_ms }, Verb::Patch(ObjectName::Alive(self.offer), renew)));
         }
         let stored = own.filter(|_| !alone)?;
         let claims = &stored.offer()?.claims;
@@ -78,50 +78,50 @@ impl Minder {
         now_ms.saturating_sub(self.renewed_ms) > SILENT_MS - 1_500
     }
 
-    fn serve(&mut self, claim: Uid, entry: &Entry, now_ms: u64, chance: &mut Chance) -> Option<(u64, Verb)> {
+    fn serve(&mut self, claim: Uid, entry: &HeldClaim, now_ms: u64, chance: &mut Chance) -> Option<(u64, Verb)> {
         let agent = entry.agent?;
         let works = self.works.is_some_and(|(uid, _)| uid == claim);
-        let patch = |patch: Patch, offer: u8| Verb::Patch(Key::Offer(offer), patch);
+        let patch = |patch: Patch, offer: u8| Verb::Patch(ObjectName::Offer(offer), patch);
         if agent.vote == Vote::Pending && agent.asked && self.works.is_none() {
             let vote = if chance.permille(850) { Vote::Accepted } else { Vote::Rejected };
             let ballot = chance.draw() | 1;
-            return Some(self.ask(Call::Other, patch(Patch::Vote { claim, vote, ballot }, self.offer)));
+            return Some(self.ask(Sent::Other, patch(Patch::Vote { claim, vote, ballot }, self.offer)));
         }
         if agent.activity == Activity::Idle && agent.committed && !agent.release && self.works.is_none() {
             let start = Patch::Act { claim, activity: Activity::Active };
-            return Some(self.ask(Call::Start { claim }, patch(start, self.offer)));
+            return Some(self.ask(Sent::Start { claim }, patch(start, self.offer)));
         }
         if agent.activity == Activity::Active && (!works || agent.release || now_ms >= self.ends_ms) {
             if works {
                 self.works = None;
             }
             let end = Patch::Act { claim, activity: Activity::Ended };
-            return Some(self.ask(Call::Other, patch(end, self.offer)));
+            return Some(self.ask(Sent::Other, patch(end, self.offer)));
         }
         None
     }
 
-    fn ask(&mut self, call: Call, verb: Verb) -> (u64, Verb) {
+    fn ask(&mut self, call: Sent, verb: Verb) -> (u64, Verb) {
         self.token += 1;
         self.call = Some((self.token, call));
         (self.token, verb)
     }
 
     /// An answer to what it asked last; older ones do not count any more.
-    pub fn answered(&mut self, token: u64, answer: &Answer, now_ms: u64, chance: &mut Chance) {
+    pub fn answered(&mut self, token: u64, answer: &ServerAnswer, now_ms: u64, chance: &mut Chance) {
         let Some((_, call)) = self.call.take_if(|(known, _)| *known == token) else { return };
-        let Answer::Done(stored) = answer else { return };
+        let ServerAnswer::Done(stored) = answer else { return };
         match call {
-            Call::Renew { sent_ms } => self.renewed_ms = sent_ms,
-            Call::Start { .. } if self.is_alone(now_ms) => {}
-            Call::Start { claim } => {
+            Sent::Renew { sent_ms } => self.renewed_ms = sent_ms,
+            Sent::Start { .. } if self.is_alone(now_ms) => {}
+            Sent::Start { claim } => {
                 self.works = Some((claim, stored.uid));
                 self.ends_ms = now_ms.saturating_add(chance.between(1_000, 12_000));
             }
-            Call::Other => {}
+            Sent::Other => {}
         }
         let newer = self.seen.as_ref().is_some_and(|seen| seen.version < stored.version);
-        if newer && stored.key == Key::Offer(self.offer) {
+        if newer && stored.key == ObjectName::Offer(self.offer) {
             self.seen = Some(stored.clone());
         }
     }

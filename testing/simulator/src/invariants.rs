@@ -3,8 +3,8 @@
 use claiming::Vote;
 
 use crate::nominated::Preemptions;
-use crate::objects::{Decision, Key, Match, Offer, Stored, Uid};
-use crate::server::{Change, Server};
+use crate::objects::{Decision, Match, ObjectName, Offer, Stored, Uid};
+use crate::server::{Server, StoredChange};
 
 /// Who works where, beside the batch Jobs: the offer, the uid of its object, the Match.
 pub type AtWork = Vec<(u8, Uid, Uid)>;
@@ -20,7 +20,7 @@ pub struct Chronicle {
 
 impl Chronicle {
     /// Takes a change in; what it breaks by itself.
-    pub fn note(&mut self, change: &Change, now_ms: u64) -> Option<String> {
+    pub fn note(&mut self, change: &StoredChange, now_ms: u64) -> Option<String> {
         if let Some(broken) = self.preemptions.note(change, now_ms) {
             return Some(broken);
         }
@@ -39,7 +39,7 @@ impl Chronicle {
         self.ledger(change, after).or_else(|| self.job(change, after))
     }
 
-    fn ledger(&self, change: &Change, after: &Stored) -> Option<String> {
+    fn ledger(&self, change: &StoredChange, after: &Stored) -> Option<String> {
         let offer = after.offer()?;
         let old = change.before.as_ref().filter(|before| before.uid == after.uid).and_then(|before| before.offer());
         let was = old.map_or(0, Offer::used);
@@ -51,7 +51,7 @@ impl Chronicle {
         }
         for uid in offer.claims.keys().filter(|uid| old.is_none_or(|old| !old.claims.contains_key(uid))) {
             let member = self.matches.get(uid).map(|(found, _)| found.members.iter());
-            let mut same = member?.filter(|member| Key::Offer(member.offer) == after.key);
+            let mut same = member?.filter(|member| ObjectName::Offer(member.offer) == after.key);
             if !same.any(|member| (member.uid, member.generation) == (after.uid, after.generation)) {
                 return Some(format!("I6: {:?} is reserved and is not what was matched", after.key));
             }
@@ -59,7 +59,7 @@ impl Chronicle {
         None
     }
 
-    fn job(&self, change: &Change, after: &Stored) -> Option<String> {
+    fn job(&self, change: &StoredChange, after: &Stored) -> Option<String> {
         let (_, uid) = after.job()?.claim?;
         let before = change.before.as_ref().filter(|before| before.uid == after.uid);
         if before.and_then(|before| before.job()?.claim).is_some() {
@@ -121,17 +121,17 @@ impl Chronicle {
 }
 
 fn is_there(server: &Server, offer: u8, uid: Uid) -> bool {
-    server.objects.get(&Key::Offer(offer)).is_some_and(|stored| stored.uid == uid)
+    server.objects.get(&ObjectName::Offer(offer)).is_some_and(|stored| stored.uid == uid)
 }
 
 /// What of a gang's members that are still there is not held.
 fn lacks(server: &Server, claim: Uid, found: &Match, voted: bool) -> Option<String> {
-    let root = server.objects.get(&Key::Job(found.root.0)).filter(|stored| stored.uid == found.root.1);
+    let root = server.objects.get(&ObjectName::Job(found.root.0)).filter(|stored| stored.uid == found.root.1);
     if root.and_then(|stored| stored.job()).is_some_and(|job| job.claim.map(|held| held.1) != Some(claim)) {
         return Some("its job is not held".to_owned());
     }
     found.members.iter().find_map(|member| {
-        let stored = server.objects.get(&Key::Offer(member.offer)).filter(|stored| stored.uid == member.uid)?;
+        let stored = server.objects.get(&ObjectName::Offer(member.offer)).filter(|stored| stored.uid == member.uid)?;
         match stored.offer()?.claims.get(&claim) {
             None => Some(format!("offer {} is not held", member.offer)),
             Some(entry) if voted && entry.agent.is_some_and(|agent| agent.vote != Vote::Accepted) => {

@@ -20,11 +20,12 @@ pub mod world;
 
 pub use plan::Plan;
 pub use planted::Planted;
-pub use world::{Outcome, run};
+pub use world::{HistoryOutcome, run};
 
 /// The smallest plan that still goes wrong in the same way, by taking away one thing at a time.
 pub fn shrink(plan: &Plan) -> Plan {
-    let kind = |outcome: &Outcome| outcome.wrong.as_ref().and_then(|wrong| wrong.split(':').next().map(str::to_owned));
+    let kind =
+        |outcome: &HistoryOutcome| outcome.wrong.as_ref().and_then(|wrong| wrong.split(':').next().map(str::to_owned));
     let wanted = kind(&run(plan, false));
     let mut best = plan.clone();
     while let Some(next) = best.smaller().into_iter().find(|plan| kind(&run(plan, false)) == wanted) {

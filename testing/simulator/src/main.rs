@@ -16,12 +16,12 @@ struct Program {
     #[command(subcommand)]
     experiment: Option<Experiment>,
     #[command(flatten)]
-    histories: Arguments,
+    histories: SimulatorArguments,
 }
 
 /// How histories are run.
 #[derive(clap::Args)]
-struct Arguments {
+struct SimulatorArguments {
     /// The first seed.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -45,7 +45,7 @@ fn main() -> Result<ExitCode> {
     }
 }
 
-fn histories(arguments: &Arguments, out: &mut impl std::io::Write) -> Result<ExitCode> {
+fn histories(arguments: &SimulatorArguments, out: &mut impl std::io::Write) -> Result<ExitCode> {
     let (mut events, mut committed) = (0u64, 0u64);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.count) {
         let plan = Plan::new(seed, arguments.planted);

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use claiming::Reason;
 
 use crate::coordinator::view::Seen;
-use crate::objects::{Decision, Job, Key, Match, Member, Nomination, Stored, Uid};
+use crate::objects::{Decision, Job, Match, Member, Nomination, ObjectName, Stored, Uid};
 use crate::plan::{Happening, Plan};
 use crate::scheme::Scheme;
-use crate::server::Change;
+use crate::server::StoredChange;
 
 /// What has become of nominations.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Preemptions {
     }
 
     /// Takes a change in; what it breaks.
-    pub(crate) fn note(&mut self, change: &Change, now_ms: u64) -> Option<String> {
+    pub(crate) fn note(&mut self, change: &StoredChange, now_ms: u64) -> Option<String> {
         self.scheme.as_ref()?;
         let after = change.after.as_deref()?;
         let before = change.before.as_deref().filter(|before| before.uid == after.uid);
@@ -111,7 +111,7 @@ pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match, is_driven: imp
     let nominations = others.filter_map(|stored| stored.job().filter(|job| job.claim.is_none())?.nomination.as_ref());
     // One whose offers were edited is over.
     let is_same = |member: &Member| {
-        let offer = seen.get(&Key::Offer(member.offer));
+        let offer = seen.get(&ObjectName::Offer(member.offer));
         offer.is_some_and(|offer| (offer.uid, offer.generation) == (member.uid, member.generation))
     };
     let nominations: Vec<&Nomination> =
@@ -119,7 +119,7 @@ pub(crate) fn takes_what_is_nominated(seen: &Seen, found: &Match, is_driven: imp
     let is_victim = |uid: &Uid| nominations.iter().any(|nomination| nomination.victims.contains(uid));
     let nominated: Vec<&Member> = nominations.iter().flat_map(|nomination| &nomination.members).collect();
     found.members.iter().filter(|member| member.share.is_none()).find_map(|member| {
-        let stored = seen.get(&Key::Offer(member.offer)).filter(|stored| stored.uid == member.uid)?;
+        let stored = seen.get(&ObjectName::Offer(member.offer)).filter(|stored| stored.uid == member.uid)?;
         let offer = stored.offer()?;
         let held = nominated.iter().filter(|other| other.uid == member.uid && other.share.is_none());
         let held: i64 = held.map(|other| other.takes).sum();

@@ -9,7 +9,7 @@ pub type Uid = u64;
 
 /// The name of an object. Matches are named by the uid of their root and the number of the attempt; their batch Jobs too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Key {
+pub enum ObjectName {
     /// A job.
     Job(u8),
     /// A machine or a license.
@@ -28,7 +28,7 @@ pub enum Key {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     /// Its name.
-    pub key: Key,
+    pub key: ObjectName,
     /// Its uid.
     pub uid: Uid,
     /// Counts changes of what its owner wrote.
@@ -64,7 +64,7 @@ pub struct Job {
     /// It has a batch Job.
     pub workload: bool,
     /// The Match that holds it.
-    pub claim: Option<(Key, Uid)>,
+    pub claim: Option<(ObjectName, Uid)>,
     /// It was told that its claim stands.
     pub told: bool,
     /// It is over.
@@ -100,16 +100,16 @@ pub struct Offer {
     /// The newest epoch that has written here.
     pub epoch: u64,
     /// Who holds what.
-    pub claims: BTreeMap<Uid, Entry>,
+    pub claims: BTreeMap<Uid, HeldClaim>,
     /// Seats that several claims hold together.
     pub shared: BTreeMap<String, i64>,
 }
 
 /// One claim on an offer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct HeldClaim {
     /// The Match.
-    pub of: Key,
+    pub of: ObjectName,
     /// How much of it.
     pub takes: i64,
     /// The share key.

@@ -2,7 +2,7 @@
 
 use claiming::{Activity, Vote};
 
-use crate::objects::{Body, Decision, Entry, Job, Match, Offer};
+use crate::objects::{Body, Decision, HeldClaim, Job, Match, Offer};
 use crate::planted::Planted;
 
 /// The rule that refuses this change.
@@ -28,11 +28,11 @@ fn offer(old: &Offer, new: &Offer, planted: Planted) -> Option<&'static str> {
     if grows && planted != Planted::NoCapacityRule {
         return Some("C1");
     }
-    let seated = |entry: &Entry| entry.share.as_ref().is_none_or(|key| new.shared.get(key) >= Some(&entry.takes));
+    let seated = |entry: &HeldClaim| entry.share.as_ref().is_none_or(|key| new.shared.get(key) >= Some(&entry.takes));
     if !new.claims.values().all(seated) {
         return Some("C4");
     }
-    let active = |entry: &Entry| entry.agent.is_some_and(|agent| agent.activity == Activity::Active);
+    let active = |entry: &HeldClaim| entry.agent.is_some_and(|agent| agent.activity == Activity::Active);
     let removed = old.claims.iter().filter(|(uid, _)| !new.claims.contains_key(uid));
     if planted != Planted::RemovesActive && removed.into_iter().any(|(_, entry)| active(entry)) {
         return Some("C5");
@@ -48,7 +48,7 @@ fn offer(old: &Offer, new: &Offer, planted: Planted) -> Option<&'static str> {
     pairs.into_iter().find_map(|(before, after)| entry(before, after))
 }
 
-fn entry(old: &Entry, new: &Entry) -> Option<&'static str> {
+fn entry(old: &HeldClaim, new: &HeldClaim) -> Option<&'static str> {
     let terms = (old.of, old.takes, &old.share) == (new.of, new.takes, &new.share);
     if !terms || old.agent.is_some() != new.agent.is_some() {
         return Some("E1");

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use claiming::{Activity, Agent, Reason, Vote};
 
-use crate::objects::{Body, Decision, Entry, Key, Nomination, Stored, Uid};
+use crate::objects::{Body, Decision, HeldClaim, Nomination, ObjectName, Stored, Uid};
 use crate::planted::Planted;
 use crate::rules::refuses;
 
@@ -13,29 +13,29 @@ use crate::rules::refuses;
 #[derive(Clone, Debug)]
 pub enum Verb {
     /// Read one object as it is now.
-    Get(Key),
+    Get(ObjectName),
     /// Read all offers and jobs as they are now.
     List,
     /// Read the batch Jobs of a Match as they are now.
     ListWork(Uid),
     /// Make an object.
-    Create(Key, Body),
+    Create(ObjectName, Body),
     /// Change one.
-    Patch(Key, Patch),
+    Patch(ObjectName, Patch),
     /// Delete one, if its uid is this.
-    Delete(Key, Uid),
+    Delete(ObjectName, Uid),
 }
 
 /// A guarded change.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each is one write of docs/claiming.md, with what it tests")]
 pub enum Patch {
-    ReserveRoot { uid: Uid, generation: u64, claim: (Key, Uid) },
+    ReserveRoot { uid: Uid, generation: u64, claim: (ObjectName, Uid) },
     TellRoot { claim: Uid },
     FreeRoot { claim: Uid, finished: bool, preempted: bool },
     Nominate { uid: Uid, version: u64, nomination: Nomination },
     DropNomination { uid: Uid, at_s: i64, victims: Vec<Uid> },
-    Reserve { uid: Uid, generation: u64, claim: Uid, entry: Entry, epoch: u64 },
+    Reserve { uid: Uid, generation: u64, claim: Uid, entry: HeldClaim, epoch: u64 },
     Ask { claim: Uid },
     TellAgent { claim: Uid, ballot: u64 },
     StopAgent { claim: Uid },
@@ -52,7 +52,7 @@ pub enum Patch {
 
 /// What the server answers.
 #[derive(Clone, Debug)]
-pub enum Answer {
+pub enum ServerAnswer {
     /// Done, or read; and what is there now.
     Done(Rc<Stored>),
     /// What was listed.
@@ -71,7 +71,7 @@ pub enum Answer {
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// All objects.
-    pub objects: BTreeMap<Key, Rc<Stored>>,
+    pub objects: BTreeMap<ObjectName, Rc<Stored>>,
     /// Counts changes.
     pub version: u64,
     /// A mistake that was put in.
@@ -85,70 +85,73 @@ const TEST: &str = "test";
 
 impl Server {
     /// Does what is asked; the change, if there is one, is the object before and after.
-    pub fn ask(&mut self, verb: &Verb) -> (Answer, Option<Change>) {
+    pub fn ask(&mut self, verb: &Verb) -> (ServerAnswer, Option<StoredChange>) {
         match verb {
-            Verb::Get(key) => (self.objects.get(key).cloned().map_or(Answer::Missing, Answer::Done), None),
-            Verb::List => (Answer::Listed(self.objects.values().cloned().collect()), None),
+            Verb::Get(key) => (self.objects.get(key).cloned().map_or(ServerAnswer::Missing, ServerAnswer::Done), None),
+            Verb::List => (ServerAnswer::Listed(self.objects.values().cloned().collect()), None),
             Verb::ListWork(uid) => {
                 let of = |stored: &&Rc<Stored>| stored.batch().is_some_and(|batch| batch.of == *uid);
-                (Answer::Listed(self.objects.values().filter(of).cloned().collect()), None)
+                (ServerAnswer::Listed(self.objects.values().filter(of).cloned().collect()), None)
             }
-            Verb::Create(key, _) if self.objects.contains_key(key) => (Answer::Exists, None),
+            Verb::Create(key, _) if self.objects.contains_key(key) => (ServerAnswer::Exists, None),
             Verb::Create(key, body) => {
                 self.uids += 1;
                 let change = self.put(*key, self.uids, 1, body.clone());
-                (change.after.clone().map_or(Answer::Missing, Answer::Done), Some(change))
+                (change.after.clone().map_or(ServerAnswer::Missing, ServerAnswer::Done), Some(change))
             }
             Verb::Patch(key, patch) => self.patch(*key, patch),
             Verb::Delete(key, uid) => match self.objects.get(key) {
                 Some(stored) if stored.uid == *uid => {
                     let before = self.objects.remove(key);
                     self.version += 1;
-                    (Answer::Missing, Some(Change { key: *key, before, after: None, version: self.version }))
+                    (
+                        ServerAnswer::Missing,
+                        Some(StoredChange { key: *key, before, after: None, version: self.version }),
+                    )
                 }
-                Some(_) => (Answer::Refused(TEST), None),
-                None => (Answer::Missing, None),
+                Some(_) => (ServerAnswer::Refused(TEST), None),
+                None => (ServerAnswer::Missing, None),
             },
         }
     }
 
     /// What an object's owner does to it: counted as a new generation.
-    pub fn edit(&mut self, key: Key, edit: impl FnOnce(&mut Body)) -> Option<Change> {
+    pub fn edit(&mut self, key: ObjectName, edit: impl FnOnce(&mut Body)) -> Option<StoredChange> {
         let stored = self.objects.get(&key)?.clone();
         let mut body = stored.body.clone();
         edit(&mut body);
         (body != stored.body).then(|| self.put(key, stored.uid, stored.generation + 1, body))
     }
 
-    fn put(&mut self, key: Key, uid: Uid, generation: u64, body: Body) -> Change {
+    fn put(&mut self, key: ObjectName, uid: Uid, generation: u64, body: Body) -> StoredChange {
         self.version += 1;
         let after = Rc::new(Stored { key, uid, generation, version: self.version, body });
         let before = self.objects.insert(key, after.clone());
-        Change { key, before, after: Some(after), version: self.version }
+        StoredChange { key, before, after: Some(after), version: self.version }
     }
 
-    fn patch(&mut self, key: Key, patch: &Patch) -> (Answer, Option<Change>) {
-        let Some(stored) = self.objects.get(&key).cloned() else { return (Answer::Missing, None) };
+    fn patch(&mut self, key: ObjectName, patch: &Patch) -> (ServerAnswer, Option<StoredChange>) {
+        let Some(stored) = self.objects.get(&key).cloned() else { return (ServerAnswer::Missing, None) };
         let mut body = stored.body.clone();
         if apply(&stored, &mut body, patch, self.planted).is_none() {
-            return (Answer::Refused(TEST), None);
+            return (ServerAnswer::Refused(TEST), None);
         }
         if let Some(rule) = refuses(Some(&stored.body), &body, self.planted) {
-            return (Answer::Refused(rule), None);
+            return (ServerAnswer::Refused(rule), None);
         }
         if body == stored.body {
-            return (Answer::Done(stored), None);
+            return (ServerAnswer::Done(stored), None);
         }
         let change = self.put(key, stored.uid, stored.generation, body);
-        (change.after.clone().map_or(Answer::Missing, Answer::Done), Some(change))
+        (change.after.clone().map_or(ServerAnswer::Missing, ServerAnswer::Done), Some(change))
     }
 }
 
 /// An object before and after a write.
 #[derive(Clone, Debug)]
-pub struct Change {
+pub struct StoredChange {
     /// Which one.
-    pub key: Key,
+    pub key: ObjectName,
     /// What it was; `None` if it was not there.
     pub before: Option<Rc<Stored>>,
     /// What it is; `None` if it is gone.
@@ -242,7 +245,7 @@ impl Patch {
     }
 }
 
-fn registers(entry: &mut Entry, patch: &Patch) -> Option<()> {
+fn registers(entry: &mut HeldClaim, patch: &Patch) -> Option<()> {
     let known = entry.ballot;
     let agent: &mut Agent = entry.agent.as_mut()?;
     match patch {

@@ -94,7 +94,11 @@ async fn follow(client: Client, audit: Arc<Mutex<Audit>>, seen: watch::Sender<i6
         if let Err(error) = read_from(&client, next, &audit, &seen).await
             && error.is::<Compacted>()
         {
-            locked(&audit).unreadable(unreadable(next, Key::new(auditor::Kind::Match, "", ""), &error.to_string()));
+            locked(&audit).unreadable(unreadable(
+                next,
+                Key::new(auditor::ObjectKind::Match, "", ""),
+                &error.to_string(),
+            ));
             return;
         }
         tokio::time::sleep(PAUSE).await;

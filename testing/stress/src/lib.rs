@@ -23,7 +23,7 @@ pub use ads::{
 pub use etcd::Follower;
 pub use gate::Gate;
 pub use hostile::Costly;
-pub use proxy::{Asked, Fault, Flow, Logged, Plan, Proxy, Weather};
+pub use proxy::{Fault, Flow, Logged, Plan, Proxy, RequestFacts, Weather};
 pub use replica::Replica;
 pub use scene::Scene;
 pub use soak::{Report, Soak, soak};

@@ -23,7 +23,7 @@ const RIGHTS_MAX: Duration = Duration::from_secs(60);
 
 /// The names of the four namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Names {
+pub struct TenantNames {
     /// alice's.
     pub a: String,
     /// bob's.
@@ -34,12 +34,12 @@ pub struct Names {
     pub d: String,
 }
 
-impl Names {
+impl TenantNames {
     /// `PREFIXa` to `PREFIXd`.
     #[must_use]
-    pub fn with_prefix(prefix: &str) -> Names {
+    pub fn with_prefix(prefix: &str) -> TenantNames {
         let name = |letter: &str| format!("{prefix}{letter}");
-        Names { a: name("a"), b: name("b"), c: name("c"), d: name("d") }
+        TenantNames { a: name("a"), b: name("b"), c: name("c"), d: name("d") }
     }
 }
 
@@ -58,7 +58,7 @@ pub struct Tenant {
 ///
 /// # Errors
 /// When the API server refuses it, or a right does not come to hold.
-pub fn create(access: &Access, names: &Names) -> Result<[Tenant; 4]> {
+pub fn create(access: &Access, names: &TenantNames) -> Result<[Tenant; 4]> {
     access.apply(&manifest(names).to_string())?;
     let tenant = |name: &'static str, home: &String| {
         anyhow::Ok(Tenant { name, home: home.clone(), kubeconfig: access.user(name, &[])? })
@@ -93,7 +93,7 @@ fn wait_for(access: &Access, tenant: &Tenant, right: &[&str]) -> Result<()> {
 }
 
 /// Namespaces, one Role and all bindings. The namespace a may offer to all namespaces.
-fn manifest(names: &Names) -> Value {
+fn manifest(names: &TenantNames) -> Value {
     let namespace = |name: &str, labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
     let all = json!([
         namespace(&names.a, json!({"gangmatch.dev/offers": "cluster"})),

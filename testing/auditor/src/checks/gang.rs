@@ -6,7 +6,7 @@ use crds::{Decision, Match, Member, Vote};
 
 use crate::checks::Step;
 use crate::world::decision;
-use crate::{Invariant, Key, Kind, Object, Violation, World};
+use crate::{Invariant, Key, Object, ObjectKind, Violation, World};
 
 pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let touched = step.touched();
@@ -58,7 +58,7 @@ fn torn(found: &Match, world: &World) -> Vec<String> {
 
 /// The member, unless it was deleted.
 pub(super) fn there<'w>(member: &Member, world: &'w World) -> Option<(Key, &'w Object)> {
-    let key = Key::new(Kind::of(&member.kind)?, &member.namespace, &member.name);
+    let key = Key::new(ObjectKind::of(&member.kind)?, &member.namespace, &member.name);
     let object = world.get(&key)?;
     (object.uid() == member.uid).then_some((key, object.as_ref()))
 }

@@ -8,7 +8,7 @@ use pool::{Objects, OwnerTrust, gang_of};
 
 use crate::checks::Step;
 use crate::world::decision;
-use crate::{Invariant, Key, Kind, Object, Violation};
+use crate::{Invariant, Key, Object, ObjectKind, Violation};
 
 pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let Some(found) = step.after.and_then(Object::found) else { return Vec::new() };
@@ -20,7 +20,7 @@ pub(super) fn check(step: &Step<'_>) -> Vec<Violation> {
     let reserved: Vec<(&Key, &Arc<Object>)> = step.past.reserved(uid).collect();
     let mut all = Vec::new();
     for member in &found.spec.members {
-        let key = Kind::of(&member.kind).map(|kind| Key::new(kind, &member.namespace, &member.name));
+        let key = ObjectKind::of(&member.kind).map(|kind| Key::new(kind, &member.namespace, &member.name));
         let object = reserved.iter().find(|(held, _)| key.as_ref() == Some(held)).map(|(_, object)| object);
         let as_matched =
             |object: &&&Arc<Object>| (object.uid(), object.generation()) == (&member.uid, member.generation);

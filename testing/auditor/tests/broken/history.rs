@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use auditor::{Audit, Change, Invariant, Key, Kind, Object};
+use auditor::{Audit, Change, Invariant, Key, Object, ObjectKind};
 use serde_json::{Value, json};
 
 /// The steps of a gang from its birth to its end.
@@ -23,27 +23,27 @@ pub(crate) enum At {
 pub(crate) const MATCH: &str = "uid-of-match";
 
 pub(crate) fn job() -> Key {
-    Key::new(Kind::Job, "default", "j")
+    Key::new(ObjectKind::Job, "default", "j")
 }
 
 pub(crate) fn machine() -> Key {
-    Key::new(Kind::Machine, "default", "m")
+    Key::new(ObjectKind::Machine, "default", "m")
 }
 
 pub(crate) fn license() -> Key {
-    Key::new(Kind::License, "default", "l")
+    Key::new(ObjectKind::License, "default", "l")
 }
 
 pub(crate) fn found() -> Key {
-    Key::new(Kind::Match, "default", "j-1")
+    Key::new(ObjectKind::Match, "default", "j-1")
 }
 
 pub(crate) fn batch() -> Key {
-    Key::new(Kind::Batch, "default", "j-1")
+    Key::new(ObjectKind::Batch, "default", "j-1")
 }
 
 pub(crate) fn pod() -> Key {
-    Key::new(Kind::Pod, "default", "j-1-0")
+    Key::new(ObjectKind::Pod, "default", "j-1-0")
 }
 
 /// Revisions, one after the other.
@@ -115,7 +115,7 @@ impl History {
     pub(crate) fn then_works(mut self, key: Key, spec: Value, status: Value) -> History {
         let labels = json!({"gangmatch.dev/match-uid": MATCH});
         let mut metadata = json!({"namespace": key.namespace, "name": key.name, "uid": format!("uid-of-{}", key.name), "labels": labels});
-        if key.kind == Kind::Pod {
+        if key.kind == ObjectKind::Pod {
             metadata["ownerReferences"] = json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j-1", "uid": "uid-of-j-1", "controller": true}]);
         }
         self.0.push((key, Some(json!({"metadata": metadata, "spec": spec, "status": status}))));

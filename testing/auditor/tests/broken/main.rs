@@ -9,7 +9,7 @@ use auditor::Invariant::{
     AllOrNothing, Authority, Capacity, Entry, Fencing, HeldUntilOver, NoEffectBeforeCommit, NoLeak, NobodyWaitsInVain,
     OneGang, Preemption, Register, TruthfulStatus, Validity,
 };
-use auditor::{Invariant, Key, Kind};
+use auditor::{Invariant, Key, ObjectKind};
 use history::{At, History, MATCH, batch, found, job, license, machine, pod, until};
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn two_gangs_of_one_job_are_found() {
     let mut second = history.last(&found());
     second["metadata"]["uid"] = json!("uid-of-second");
     second["status"] = json!({});
-    history.0.push((Key::new(Kind::Match, "default", "j-2"), Some(second)));
+    history.0.push((Key::new(ObjectKind::Match, "default", "j-2"), Some(second)));
     assert_eq!(history.broken(), only(OneGang));
     let stranger =
         until(At::Advertised).then(job(), |job| job["status"]["claim"] = json!({"match": "x", "uid": "nobody's"}));
@@ -221,12 +221,12 @@ fn pods_that_begin_without_a_claim_are_found() {
 
 #[test]
 fn what_only_bears_the_label_of_a_claim_is_not_judged() {
-    let elsewhere = Key::new(Kind::Pod, "elsewhere", "j-1-0");
+    let elsewhere = Key::new(ObjectKind::Pod, "elsewhere", "j-1-0");
     let runs = json!({"containers": []});
     let history = until(At::RootFreed).then_works(elsewhere, runs, json!({"phase": "Running"}));
     assert_eq!(history.broken(), nothing());
     assert!(!history.broken_at_rest().contains(&NoLeak), "nor is it left over");
-    let other = Key::new(Kind::Batch, "default", "another");
+    let other = Key::new(ObjectKind::Batch, "default", "another");
     let history = until(At::MachineFreed).then_works(other, json!({"template": {}}), json!({}));
     assert_eq!(history.broken(), nothing());
 }
@@ -322,7 +322,7 @@ fn nominated(victim: &str, at: &str) -> Value {
 
 #[test]
 fn who_is_preempted_and_was_not_nominated_is_found() {
-    let other = Key::new(Kind::Job, "default", "other");
+    let other = Key::new(ObjectKind::Job, "default", "other");
     let preempted = |history: History| {
         history.then(found(), |found| {
             found["status"]["decision"] = json!("Released");

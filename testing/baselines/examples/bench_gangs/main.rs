@@ -47,7 +47,7 @@ struct Options {
     /// Adds a hundred accounts with quotas.
     accounts: bool,
     /// Places jobs together, instead of serving them in turn.
-    placing: Option<placing::Asked>,
+    placing: Option<placing::PlacingOptions>,
     /// Runs one cycle of each kind and reads no clock: for profilers, which count instructions.
     profile: bool,
 }

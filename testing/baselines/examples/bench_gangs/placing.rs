@@ -10,22 +10,22 @@ use super::measure::Times;
 
 /// What is asked of a placement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PlacingOptions {
     pub(crate) window: usize,
     pub(crate) steps: u64,
     /// Jobs are dealt to so many submitters.
     pub(crate) submitters: usize,
 }
 
-impl Default for Asked {
-    fn default() -> Asked {
+impl Default for PlacingOptions {
+    fn default() -> PlacingOptions {
         let Collective { window, steps, .. } = Collective::default();
-        Asked { window, steps, submitters: 1 }
+        PlacingOptions { window, steps, submitters: 1 }
     }
 }
 
 /// A window of a workload in figures. Both cycles are over ads that are in their columns.
-pub(crate) fn figures(workload: &Workload, config: &Config, asked: Asked, rounds: usize) -> Fallible<Value> {
+pub(crate) fn figures(workload: &Workload, config: &Config, asked: PlacingOptions, rounds: usize) -> Fallible<Value> {
     let mut snapshot = workload.snapshot()?;
     for (number, root) in snapshot.roots.iter_mut().enumerate() {
         root.submitter = format!("user{:03}", number % asked.submitters.max(1)).into();
@@ -67,7 +67,7 @@ pub(crate) fn placed_together(
 }
 
 /// A cycle in turn and one of a window, and no look at the clock.
-pub(crate) fn profile(workload: &Workload, config: &Config, asked: Asked) -> Fallible<(Cycle, Together)> {
+pub(crate) fn profile(workload: &Workload, config: &Config, asked: PlacingOptions) -> Fallible<(Cycle, Together)> {
     let snapshot = workload.snapshot()?;
     let config = Config { explains: false, ..config.clone() };
     let collective = Collective { window: asked.window, steps: asked.steps, ..Collective::default() };

@@ -11,7 +11,7 @@ use matchmaker::{AdKey, Ask, Config, Consent, Gang, Offer as Terms, PoolAd, Port
 
 use crate::coordinator::view::{View, waits};
 use crate::coordinator::{Coordinator, Drive, Request};
-use crate::objects::{Decision, Key, Match, Member, Stored};
+use crate::objects::{Decision, Match, Member, ObjectName, Stored};
 
 /// What an offer is; by its name's number, so that a namesake is the same again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,11 +144,11 @@ impl Coordinator {
     }
 
     /// The Match of a gang, under the next attempt's name.
-    pub(super) fn record(&self, (job, legs): &Found) -> Option<(Key, Match)> {
-        let job = self.seen.get(&Key::Job(*job))?;
+    pub(super) fn record(&self, (job, legs): &Found) -> Option<(ObjectName, Match)> {
+        let job = self.seen.get(&ObjectName::Job(*job))?;
         let mut members = Vec::new();
         for (offer, takes, share, parent) in legs {
-            let stored = self.seen.get(&Key::Offer(*offer))?;
+            let stored = self.seen.get(&ObjectName::Offer(*offer))?;
             members.push(Member {
                 offer: *offer,
                 uid: stored.uid,
@@ -160,14 +160,14 @@ impl Coordinator {
             });
         }
         let attempts = self.seen.keys().filter_map(|key| match key {
-            Key::Match(uid, attempt) if *uid == job.uid => Some(*attempt),
+            ObjectName::Match(uid, attempt) if *uid == job.uid => Some(*attempt),
             _ => None,
         });
         let attempt = attempts.max().unwrap_or(0) + 1;
         let root = (name(job.key), job.uid, job.generation);
         let epoch = self.leads.unwrap_or(0);
         Some((
-            Key::Match(job.uid, attempt),
+            ObjectName::Match(job.uid, attempt),
             Match { root, members, epoch, decision: Decision::Pending, reason: None, committed_s: 0 },
         ))
     }
@@ -244,9 +244,9 @@ pub(super) fn offer_key(name: u8) -> AdKey {
     key(if Trade::of(name) == Trade::License { "License" } else { "Machine" }, name)
 }
 
-pub(super) fn name(key: Key) -> u8 {
+pub(super) fn name(key: ObjectName) -> u8 {
     match key {
-        Key::Job(name) | Key::Offer(name) | Key::Alive(name) => name,
-        Key::Match(..) | Key::Batch(..) | Key::Leader => u8::MAX,
+        ObjectName::Job(name) | ObjectName::Offer(name) | ObjectName::Alive(name) => name,
+        ObjectName::Match(..) | ObjectName::Batch(..) | ObjectName::Leader => u8::MAX,
     }
 }

@@ -14,9 +14,9 @@ use claiming::{Action, Claim, Event, Reason, step};
 use crate::coordinator::preempting::Preempting;
 use crate::coordinator::shell::{Desk, Next, Stage};
 use crate::coordinator::view::{Seen, View, is_recreated_under_live_claims, views};
-use crate::objects::{Body, Key, Stored, Uid};
+use crate::objects::{Body, ObjectName, Stored, Uid};
 use crate::planted::Planted;
-use crate::server::{Answer, Patch, Verb};
+use crate::server::{Patch, ServerAnswer, Verb};
 
 /// How long an undecided claim may take.
 const RESERVE_MS: u64 = 5_000;
@@ -47,15 +47,15 @@ pub struct Coordinator {
     pub skew_s: i64,
     /// What it knows of preemption, if there is any.
     pub preempting: Option<Preempting>,
-    drives: BTreeMap<Key, Drive>,
-    calls: BTreeMap<u64, (Key, Option<Action>, Stage)>,
+    drives: BTreeMap<ObjectName, Drive>,
+    calls: BTreeMap<u64, (ObjectName, Option<Action>, Stage)>,
     /// When the calls about its lease were sent: an answer counts from then on, however late it is read.
     lease_calls: BTreeMap<u64, u64>,
     first_seen: BTreeMap<Uid, u64>,
     alive: BTreeMap<u8, (u64, u64)>,
     refusals: BTreeMap<(Uid, u8), u64>,
     proven: BTreeSet<Uid>,
-    deleted: BTreeMap<Key, u64>,
+    deleted: BTreeMap<ObjectName, u64>,
     lease: (u64, u64),
     renewed_ms: u64,
     token: u64,
@@ -110,14 +110,14 @@ impl Coordinator {
         if is_known || self.deleted.get(&stored.key).copied().is_some_and(newer) {
             return;
         }
-        if let (Key::Alive(offer), Body::Lease(_, renewals)) = (stored.key, &stored.body) {
+        if let (ObjectName::Alive(offer), Body::Lease(_, renewals)) = (stored.key, &stored.body) {
             self.alive.insert(offer, (*renewals, now_ms));
         }
         self.seen.insert(stored.key, stored.clone());
     }
 
     /// Takes in that an object was deleted. An answer that was under way may still show it: that does not bring it back.
-    pub fn forget(&mut self, key: Key, version: u64) {
+    pub fn forget(&mut self, key: ObjectName, version: u64) {
         if self.planted != Planted::Resurrects {
             self.deleted.insert(key, version);
         }
@@ -155,14 +155,14 @@ impl Coordinator {
             self.step_down();
         }
         let verb = match self.leads {
-            Some(_) => Verb::Patch(Key::Leader, Patch::Renew { version: self.lease.0, holder: self.number }),
-            None => Verb::Get(Key::Leader),
+            Some(_) => Verb::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number }),
+            None => Verb::Get(ObjectName::Leader),
         };
         Some(self.lease_call(verb, now_ms))
     }
 
     fn lease_call(&mut self, verb: Verb, now_ms: u64) -> Request {
-        let request = self.call(Key::Leader, None, Stage::Write, verb);
+        let request = self.call(ObjectName::Leader, None, Stage::Write, verb);
         self.lease_calls.insert(request.0, now_ms);
         request
     }
@@ -177,9 +177,9 @@ impl Coordinator {
         self.calls.retain(|_, (_, action, _)| action.is_none());
     }
 
-    fn lease_answered(&mut self, sent_ms: u64, answer: &Answer, now_ms: u64) -> Option<Request> {
-        let Answer::Done(stored) = answer else {
-            if self.leads.is_some() && matches!(answer, Answer::Refused(_)) {
+    fn lease_answered(&mut self, sent_ms: u64, answer: &ServerAnswer, now_ms: u64) -> Option<Request> {
+        let ServerAnswer::Done(stored) = answer else {
+            if self.leads.is_some() && matches!(answer, ServerAnswer::Refused(_)) {
                 self.step_down();
             }
             return None;
@@ -198,14 +198,14 @@ impl Coordinator {
         }
         let free = holder == u8::MAX || now_ms.saturating_sub(self.lease.1) > FOLLOW_MS;
         free.then(|| {
-            let verb = Verb::Patch(Key::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
+            let verb = Verb::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
             self.lease_call(verb, now_ms)
         })
     }
 
     /// An offer is open once it was seen, after it was read, that nobody can be at work on a former one of its name.
     fn prove(&mut self) -> Option<Request> {
-        let asked = self.calls.values().any(|(key, _, _)| matches!(key, Key::Offer(_)));
+        let asked = self.calls.values().any(|(key, _, _)| matches!(key, ObjectName::Offer(_)));
         let unverified = self.seen.values().find(|one| one.offer().is_some() && !self.proven.contains(&one.uid));
         let key = unverified.filter(|_| !asked)?.key;
         Some(self.call(key, None, Stage::List, Verb::List))
@@ -264,7 +264,7 @@ impl Coordinator {
     }
 
     /// One event into a claim; the requests of the actions that it asks for.
-    fn take_in(&mut self, key: Key, event: Event, now_ms: u64, requests: &mut Vec<Request>) {
+    fn take_in(&mut self, key: ObjectName, event: Event, now_ms: u64, requests: &mut Vec<Request>) {
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             let Some(drive) = self.drives.get_mut(&key) else { return };
@@ -297,7 +297,7 @@ impl Coordinator {
     }
 
     /// After a no the job is not matched with these offers for a while.
-    fn note_refusal(&mut self, key: Key, action: Action, now_ms: u64) {
+    fn note_refusal(&mut self, key: ObjectName, action: Action, now_ms: u64) {
         let Action::Abort(reason) = action else { return };
         let Some(drive) = self.drives.get(&key) else { return };
         if matches!(reason, Reason::CapacityTaken | Reason::StaleAd | Reason::Rejected | Reason::ReserveTimedOut) {
@@ -307,7 +307,7 @@ impl Coordinator {
         }
     }
 
-    fn desk(&self, key: Key, now_ms: u64) -> Option<Desk<'_>> {
+    fn desk(&self, key: ObjectName, now_ms: u64) -> Option<Desk<'_>> {
         let drive = self.drives.get(&key)?;
         Some(Desk {
             view: &drive.view,
@@ -326,7 +326,7 @@ impl Coordinator {
         1_000_000 + i64::try_from(now_ms / 1000).unwrap_or(0) + self.skew_s
     }
 
-    fn call(&mut self, key: Key, action: Option<Action>, stage: Stage, verb: Verb) -> Request {
+    fn call(&mut self, key: ObjectName, action: Option<Action>, stage: Stage, verb: Verb) -> Request {
         self.token += 1;
         self.calls.insert(self.token, (key, action, stage));
         if action.is_some()
@@ -338,49 +338,49 @@ impl Coordinator {
     }
 
     /// An answer; what it leads to.
-    pub fn answered(&mut self, token: u64, answer: &Answer, now_ms: u64) -> Vec<Request> {
+    pub fn answered(&mut self, token: u64, answer: &ServerAnswer, now_ms: u64) -> Vec<Request> {
         let Some((key, action, stage)) = self.calls.remove(&token) else { return Vec::new() };
         match answer {
-            Answer::Done(stored) => self.learn(stored, now_ms),
-            Answer::Listed(all) => all.iter().for_each(|stored| self.learn(stored, now_ms)),
+            ServerAnswer::Done(stored) => self.learn(stored, now_ms),
+            ServerAnswer::Listed(all) => all.iter().for_each(|stored| self.learn(stored, now_ms)),
             _ => {}
         }
         let Some(action) = action else {
-            if key == Key::Leader {
+            if key == ObjectName::Leader {
                 let sent_ms = self.lease_calls.remove(&token).unwrap_or(0);
                 return self.lease_answered(sent_ms, answer, now_ms).into_iter().collect();
             }
-            if let (Key::Job(_), Some(own)) = (key, &mut self.preempting) {
+            if let (ObjectName::Job(_), Some(own)) = (key, &mut self.preempting) {
                 return own
                     .answered(key, answer)
                     .map(|verb| self.call(key, None, Stage::Write, verb))
                     .into_iter()
                     .collect();
             }
-            if let Answer::Listed(all) = answer {
+            if let ServerAnswer::Listed(all) = answer {
                 let offers = all.iter().filter_map(|one| Some((one, one.offer()?)));
                 let clean =
-                    offers.filter(|(one, _)| matches!(one.key, Key::Offer(name) if !is_recreated_under_live_claims(name, one.uid, all)));
+                    offers.filter(|(one, _)| matches!(one.key, ObjectName::Offer(name) if !is_recreated_under_live_claims(name, one.uid, all)));
                 let clean: Vec<Uid> =
                     clean.map(|(one, _)| one.uid).filter(|uid| self.seen.values().any(|one| one.uid == *uid)).collect();
                 self.proven.extend(clean);
             }
             return Vec::new();
         };
-        if matches!(answer, Answer::Refused("epoch")) {
+        if matches!(answer, ServerAnswer::Refused("epoch")) {
             // somebody has led since: to go on under the old epoch would be refused for ever
             self.step_down();
         }
         let mut requests = Vec::new();
         let Some(drive) = self.drives.get_mut(&key) else { return requests };
         drive.waiting = drive.waiting.saturating_sub(1);
-        if let (Action::CreateMatch, Answer::Done(stored)) = (action, answer)
+        if let (Action::CreateMatch, ServerAnswer::Done(stored)) = (action, answer)
             && let (true, Some(found)) = (matches!(stage, Stage::Write), stored.found())
         {
             drive.view = View::of(stored.uid, key, found);
             self.first_seen.insert(stored.uid, now_ms);
         }
-        if matches!(answer, Answer::Missing) {
+        if matches!(answer, ServerAnswer::Missing) {
             self.gone(key, action, &stage);
         }
         let Some(desk) = self.desk(key, now_ms) else { return requests };
@@ -392,7 +392,7 @@ impl Coordinator {
     }
 
     /// The server says that what was asked for is not there: so it is forgotten, without waiting for the watch.
-    fn gone(&mut self, key: Key, action: Action, stage: &Stage) {
+    fn gone(&mut self, key: ObjectName, action: Action, stage: &Stage) {
         let Some(drive) = self.drives.get(&key) else { return };
         let keys = match (action, stage) {
             (Action::ReadDecision | Action::Commit | Action::Abort(_) | Action::Release(_), Stage::Write) => vec![key],

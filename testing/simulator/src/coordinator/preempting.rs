@@ -16,10 +16,10 @@ use crate::coordinator::preemption_pool::{PreemptionPool, Stand};
 use crate::coordinator::shell::Stage;
 use crate::coordinator::view::View;
 use crate::coordinator::{Coordinator, Request};
-use crate::objects::{Decision, Key, Nomination, Uid};
+use crate::objects::{Decision, Nomination, ObjectName, Uid};
 use crate::planted::Planted;
 use crate::scheme::Scheme;
-use crate::server::{Answer, Patch, Verb};
+use crate::server::{Patch, ServerAnswer, Verb};
 
 /// How long nothing is preempted for a job whose nomination has come to nothing; twice as long each time.
 const PAUSE_MS: u64 = 1_000;
@@ -39,7 +39,7 @@ pub struct Preempting {
     /// How often a nomination has come to nothing, and until when nothing is preempted.
     pauses: BTreeMap<Uid, (u32, u64)>,
     /// The jobs whose nominations are being written.
-    writing: BTreeSet<Key>,
+    writing: BTreeSet<ObjectName>,
     engine: Engine,
     terms: Option<PreemptionTerms>,
     config: Config,
@@ -79,9 +79,9 @@ impl Preempting {
     }
 
     /// A write of a nomination is answered: what came to nothing is read.
-    pub(super) fn answered(&mut self, key: Key, answer: &Answer) -> Option<Verb> {
+    pub(super) fn answered(&mut self, key: ObjectName, answer: &ServerAnswer) -> Option<Verb> {
         let was_written = self.writing.remove(&key);
-        (was_written && !matches!(answer, Answer::Done(_))).then_some(Verb::Get(key))
+        (was_written && !matches!(answer, ServerAnswer::Done(_))).then_some(Verb::Get(key))
     }
 
     fn pause(&mut self, job: Uid, now_ms: u64) {
@@ -122,7 +122,7 @@ impl Coordinator {
     }
 
     /// A job that waits and that others would be preempted for right now, if there is one. For a coordinator that has just seen everything.
-    pub fn could_nominate(&mut self, now_ms: u64) -> Option<Key> {
+    pub fn could_nominate(&mut self, now_ms: u64) -> Option<ObjectName> {
         let preempting = self.preempting.take()?;
         self.proven.extend(self.seen.values().map(|stored| stored.uid));
         let mut requests = Vec::new();
@@ -199,7 +199,7 @@ impl Coordinator {
         now_ms: u64,
         requests: &mut Vec<Request>,
     ) {
-        let key = Key::Job(job);
+        let key = ObjectName::Job(job);
         if !own.writing.insert(key) {
             return;
         }
@@ -225,7 +225,7 @@ impl Coordinator {
         let waiting: BTreeSet<AdId> =
             pool.snapshot.roots.iter().map(|root| root.ad).filter(|ad| !placed.contains(ad)).collect();
         let is_spared = |ad: &&AdId| {
-            let stored = number_of(&pool.snapshot, **ad).and_then(|job| self.seen.get(&Key::Job(job)));
+            let stored = number_of(&pool.snapshot, **ad).and_then(|job| self.seen.get(&ObjectName::Job(job)));
             stored.is_none_or(|stored| {
                 own.is_paused(stored.uid, now_ms) || stored.job().is_some_and(|job| job.nomination.is_some())
             })
@@ -250,7 +250,7 @@ impl Coordinator {
         for Proposal { gang, victims, .. } in preemptions.answers.into_iter().filter_map(|(_, answer)| answer.ok()) {
             let recorded = found(&pool.snapshot, &gang).and_then(|found| self.record(&found));
             let Some((_, found)) = recorded else { continue };
-            let Some(stored) = self.seen.get(&Key::Job(found.root.0)).cloned() else { continue };
+            let Some(stored) = self.seen.get(&ObjectName::Job(found.root.0)).cloned() else { continue };
             let victims = victims.iter().filter_map(|place| pool.held.get(*place)?.name.parse().ok());
             let victims: Vec<Uid> = victims.collect();
             own.judged.insert((stored.uid, now_s), true);

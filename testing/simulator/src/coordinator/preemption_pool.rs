@@ -14,7 +14,7 @@ use crate::coordinator::cycle::{RESOURCE, Trade, key, name, offer_ad, offer_key}
 use crate::coordinator::preempting::Preempting;
 use crate::coordinator::view::{View, waits};
 use crate::coordinator::{Coordinator, Drive};
-use crate::objects::{Decision, Key, Match, Member, Nomination, Stored, Uid};
+use crate::objects::{Decision, Match, Member, Nomination, ObjectName, Stored, Uid};
 use crate::planted::Planted;
 
 /// One charge, in micros, which each offer costs.
@@ -88,7 +88,7 @@ impl Coordinator {
             _ => return None,
         };
         let is_same = |member: &Member| {
-            let offer = self.seen.get(&Key::Offer(member.offer));
+            let offer = self.seen.get(&ObjectName::Offer(member.offer));
             offer.is_some_and(|offer| (offer.uid, offer.generation) == (member.uid, member.generation))
         };
         let gang = gang_over(name(stored.key), &nomination.members, pool);
@@ -115,7 +115,7 @@ impl Coordinator {
     }
 
     fn held_gang(&self, own: &Preempting, pool: &Snapshot, uid: Uid, found: &Match) -> Option<HeldGang> {
-        let job = self.seen.get(&Key::Job(found.root.0)).filter(|stored| stored.uid == found.root.1)?.job()?;
+        let job = self.seen.get(&ObjectName::Job(found.root.0)).filter(|stored| stored.uid == found.root.1)?.job()?;
         let mut gang = gang_over(found.root.0, &found.members, pool)?;
         let mut charge = 0;
         for (member, recorded) in gang.members.iter_mut().skip(1).zip(&found.members) {
@@ -141,12 +141,12 @@ impl Coordinator {
 
     /// Whether a claim still has its entry in the ledger of an offer.
     fn has_entry(&self, member: &Member, uid: Uid) -> bool {
-        let offer = self.seen.get(&Key::Offer(member.offer)).and_then(|stored| stored.offer());
+        let offer = self.seen.get(&ObjectName::Offer(member.offer)).and_then(|stored| stored.offer());
         offer.is_some_and(|offer| offer.claims.contains_key(&uid))
     }
 
     fn is_shared(&self, member: &Member) -> bool {
-        let offer = self.seen.get(&Key::Offer(member.offer)).and_then(|stored| stored.offer());
+        let offer = self.seen.get(&ObjectName::Offer(member.offer)).and_then(|stored| stored.offer());
         let sharers =
             |offer: &crate::objects::Offer| offer.claims.values().filter(|entry| entry.share == member.share).count();
         member.share.is_some() && offer.is_some_and(|offer| sharers(offer) > 1)

@@ -6,9 +6,9 @@ use claiming::{Action, Agent, Digest, Event, Hold, Reason, Vote, Work};
 
 use crate::coordinator::SILENT_MS;
 use crate::coordinator::view::{Seen, View, from};
-use crate::objects::{Batch, Body, Decision, Entry, Key, Stored};
+use crate::objects::{Batch, Body, Decision, HeldClaim, ObjectName, Stored};
 use crate::planted::Planted;
-use crate::server::{Answer, Patch, Verb};
+use crate::server::{Patch, ServerAnswer, Verb};
 
 /// What comes next of an action.
 pub enum Next {
@@ -26,7 +26,7 @@ pub enum Stage {
     /// The write was refused; the object is read, so that it is known.
     Reread(Event),
     /// These objects are still to be read, then it goes on.
-    Reads(Vec<Key>),
+    Reads(Vec<ObjectName>),
     /// What is listed decides.
     List,
     /// The batch Job was told to stop; it is read until it has.
@@ -59,8 +59,8 @@ impl Desk<'_> {
     /// The first request of an action.
     pub fn begin(&self, action: Action) -> Next {
         let claim = self.view.uid;
-        let root = Key::Job(self.view.root.0);
-        let write = |key: Key, patch: Patch| Next::Ask(Verb::Patch(key, patch), Stage::Write);
+        let root = ObjectName::Job(self.view.root.0);
+        let write = |key: ObjectName, patch: Patch| Next::Ask(Verb::Patch(key, patch), Stage::Write);
         match action {
             Action::CreateMatch => match &self.view.found {
                 Some(found) => Next::Ask(Verb::Create(self.view.key, Body::Match(found.clone())), Stage::Write),
@@ -80,7 +80,7 @@ impl Desk<'_> {
             Action::NotifyAgent(leg, ballot) => self.to_leg(action, leg, Patch::TellAgent { claim, ballot: ballot.0 }),
             Action::StopAgent(leg) => self.to_leg(action, leg, Patch::StopAgent { claim }),
             Action::MarkLost(leg) => match self.view.legs.get(leg) {
-                Some(member) => Next::Ask(Verb::Get(Key::Alive(member.offer)), Stage::Lease),
+                Some(member) => Next::Ask(Verb::Get(ObjectName::Alive(member.offer)), Stage::Lease),
                 None => Next::Done(Event::Failed(action)),
             },
             Action::Free(leg) => self.to_leg(action, leg, Patch::Free { claim, with_seat: self.sits_alone(leg) }),
@@ -121,9 +121,9 @@ impl Desk<'_> {
     }
 
     /// What follows from an answer, which is in `seen` already.
-    pub fn go_on(&self, action: Action, stage: Stage, answer: &Answer) -> Next {
+    pub fn go_on(&self, action: Action, stage: Stage, answer: &ServerAnswer) -> Next {
         let failed = Next::Done(Event::Failed(action));
-        if let Answer::Lost = answer {
+        if let ServerAnswer::Lost = answer {
             return failed;
         }
         match stage {
@@ -140,36 +140,36 @@ impl Desk<'_> {
         }
     }
 
-    fn written(&self, action: Action, answer: &Answer) -> Next {
+    fn written(&self, action: Action, answer: &ServerAnswer) -> Next {
         let failed = Event::Failed(action);
-        let reread = |key: Key, event: Event| Next::Ask(Verb::Get(key), Stage::Reread(event));
-        let root = Key::Job(self.view.root.0);
+        let reread = |key: ObjectName, event: Event| Next::Ask(Verb::Get(key), Stage::Reread(event));
+        let root = ObjectName::Job(self.view.root.0);
         let event = match (action, answer) {
-            (Action::CreateMatch, Answer::Done(_)) => Event::MatchCreated,
+            (Action::CreateMatch, ServerAnswer::Done(_)) => Event::MatchCreated,
             (Action::CreateMatch, _) => return reread(self.view.key, failed),
-            (Action::ReserveRoot, Answer::Done(_)) => Event::RootReserved,
-            (Action::ReserveRoot, Answer::Missing) => Event::RootRefused(Reason::JobDeleted),
-            (Action::ReserveRoot, Answer::Refused(rule)) => {
+            (Action::ReserveRoot, ServerAnswer::Done(_)) => Event::RootReserved,
+            (Action::ReserveRoot, ServerAnswer::Missing) => Event::RootRefused(Reason::JobDeleted),
+            (Action::ReserveRoot, ServerAnswer::Refused(rule)) => {
                 let reason = if rule.starts_with('J') { Reason::JobTaken } else { Reason::StaleAd };
                 return reread(root, Event::RootRefused(reason));
             }
-            (Action::NotifyJob, Answer::Done(_) | Answer::Missing) => Event::JobNotified,
-            (Action::FreeRoot, Answer::Done(_) | Answer::Missing) => Event::RootFreed,
+            (Action::NotifyJob, ServerAnswer::Done(_) | ServerAnswer::Missing) => Event::JobNotified,
+            (Action::FreeRoot, ServerAnswer::Done(_) | ServerAnswer::Missing) => Event::RootFreed,
             (Action::NotifyJob | Action::FreeRoot, _) => return reread(root, failed),
-            (Action::Reserve(leg), Answer::Done(_)) => Event::Reserved(leg),
-            (Action::Reserve(leg), Answer::Missing) => Event::Refused(leg, Reason::MemberGone),
-            (Action::Reserve(leg), Answer::Refused("epoch")) => return self.reread_leg(leg, failed),
-            (Action::Reserve(leg), Answer::Refused(rule)) => {
+            (Action::Reserve(leg), ServerAnswer::Done(_)) => Event::Reserved(leg),
+            (Action::Reserve(leg), ServerAnswer::Missing) => Event::Refused(leg, Reason::MemberGone),
+            (Action::Reserve(leg), ServerAnswer::Refused("epoch")) => return self.reread_leg(leg, failed),
+            (Action::Reserve(leg), ServerAnswer::Refused(rule)) => {
                 let reason = if rule.starts_with('C') { Reason::CapacityTaken } else { Reason::StaleAd };
                 return self.reread_leg(leg, Event::Refused(leg, reason));
             }
-            (Action::Free(leg), Answer::Done(_) | Answer::Missing) => Event::Freed(leg),
-            (Action::Free(leg), Answer::Refused("C4")) => {
+            (Action::Free(leg), ServerAnswer::Done(_) | ServerAnswer::Missing) => Event::Freed(leg),
+            (Action::Free(leg), ServerAnswer::Refused("C4")) => {
                 return self.to_leg(action, leg, Patch::Free { claim: self.view.uid, with_seat: false });
             }
             (
                 Action::RequestVote(leg) | Action::NotifyAgent(leg, _) | Action::StopAgent(leg) | Action::MarkLost(leg),
-                Answer::Done(_),
+                ServerAnswer::Done(_),
             ) => self.entry(leg).map_or(failed, |agent| Event::Entry(leg, agent)),
             (
                 Action::RequestVote(leg)
@@ -179,21 +179,24 @@ impl Desk<'_> {
                 | Action::Free(leg),
                 _,
             ) => return self.reread_leg(leg, failed),
-            (Action::Commit | Action::Abort(_) | Action::Release(_), Answer::Done(stored)) => {
+            (Action::Commit | Action::Abort(_) | Action::Release(_), ServerAnswer::Done(stored)) => {
                 Event::Decided(self.register_in(stored))
             }
-            (Action::Commit | Action::Abort(_) | Action::Release(_), Answer::Missing) => {
+            (Action::Commit | Action::Abort(_) | Action::Release(_), ServerAnswer::Missing) => {
                 Event::Decided(claiming::Decision::Gone)
             }
             (Action::Commit | Action::Abort(_) | Action::Release(_), _) => {
                 return reread(self.view.key, Event::DecisionRead(claiming::Decision::Missing));
             }
             (Action::ReadDecision, answer) => Event::DecisionRead(self.register_of(answer)),
-            (Action::MakeWork, Answer::Done(_)) => Event::Work(self.work()),
-            (Action::MakeWork | Action::StartWork(_), Answer::Exists | Answer::Refused(_) | Answer::Missing) => {
+            (Action::MakeWork, ServerAnswer::Done(_)) => Event::Work(self.work()),
+            (
+                Action::MakeWork | Action::StartWork(_),
+                ServerAnswer::Exists | ServerAnswer::Refused(_) | ServerAnswer::Missing,
+            ) => {
                 return reread(self.view.batch_key(), failed);
             }
-            (Action::StartWork(_), Answer::Done(_)) => Event::Work(Work::Started),
+            (Action::StartWork(_), ServerAnswer::Done(_)) => Event::Work(Work::Started),
             (Action::ClearWork, answer) => return self.clear(answer),
             (Action::StopWork, answer) => return self.stop(answer),
             _ => failed,
@@ -202,36 +205,38 @@ impl Desk<'_> {
     }
 
     fn reserve(&self, number: usize) -> Next {
-        let Some(leg) = self.view.legs.get(number) else { return Next::Done(Event::Failed(Action::Reserve(number))) };
+        let Some(leg) = self.view.legs.get(number) else {
+            return Next::Done(Event::Failed(Action::Reserve(number)));
+        };
         let below = |other: &&crate::objects::Member| other.parent == Some(number) && other.agent;
         let asked = !self.view.legs.iter().any(|other| below(&other));
         let agent = leg.agent.then_some(Agent { asked, vote: Vote::Pending, ..Agent::default() });
-        let entry = Entry { of: self.view.key, takes: leg.takes, share: leg.share.clone(), agent, ballot: 0 };
+        let entry = HeldClaim { of: self.view.key, takes: leg.takes, share: leg.share.clone(), agent, ballot: 0 };
         let (uid, generation, claim, epoch) = (leg.uid, leg.generation, self.view.uid, self.epoch);
         let patch = Patch::Reserve { uid, generation, claim, entry, epoch };
-        Next::Ask(Verb::Patch(Key::Offer(leg.offer), patch), Stage::Write)
+        Next::Ask(Verb::Patch(ObjectName::Offer(leg.offer), patch), Stage::Write)
     }
 
     fn to_leg(&self, action: Action, number: usize, patch: Patch) -> Next {
         match self.view.legs.get(number) {
-            Some(leg) => Next::Ask(Verb::Patch(Key::Offer(leg.offer), patch), Stage::Write),
+            Some(leg) => Next::Ask(Verb::Patch(ObjectName::Offer(leg.offer), patch), Stage::Write),
             None => Next::Done(Event::Failed(action)),
         }
     }
 
     fn reread_leg(&self, number: usize, event: Event) -> Next {
         match self.view.legs.get(number) {
-            Some(leg) => Next::Ask(Verb::Get(Key::Offer(leg.offer)), Stage::Reread(event)),
+            Some(leg) => Next::Ask(Verb::Get(ObjectName::Offer(leg.offer)), Stage::Reread(event)),
             None => Next::Done(event),
         }
     }
 
     /// Reads the job and these legs as they are now, and goes on from there.
     fn reads(&self, legs: Vec<usize>, action: Action) -> Next {
-        let offers = legs.iter().filter_map(|leg| self.view.legs.get(*leg)).map(|leg| Key::Offer(leg.offer));
-        let mut left: Vec<Key> = offers.collect();
+        let offers = legs.iter().filter_map(|leg| self.view.legs.get(*leg)).map(|leg| ObjectName::Offer(leg.offer));
+        let mut left: Vec<ObjectName> = offers.collect();
         if action != Action::ListEntries {
-            left.push(Key::Job(self.view.root.0));
+            left.push(ObjectName::Job(self.view.root.0));
         }
         match left.pop() {
             Some(key) => Next::Ask(Verb::Get(key), Stage::Reads(left)),
@@ -258,7 +263,7 @@ impl Desk<'_> {
             return Event::NotVerified(Reason::StaleAd);
         }
         for leg in &self.view.legs {
-            let Some(stored) = self.seen.get(&Key::Offer(leg.offer)) else {
+            let Some(stored) = self.seen.get(&ObjectName::Offer(leg.offer)) else {
                 return Event::NotVerified(Reason::MemberGone);
             };
             if (stored.uid, stored.generation) != (leg.uid, leg.generation) {
@@ -271,8 +276,8 @@ impl Desk<'_> {
         Event::Verified
     }
 
-    fn listed(&self, action: Action, answer: &Answer) -> Next {
-        let Answer::Listed(all) = answer else { return Next::Done(Event::Failed(action)) };
+    fn listed(&self, action: Action, answer: &ServerAnswer) -> Next {
+        let ServerAnswer::Listed(all) = answer else { return Next::Done(Event::Failed(action)) };
         let event = if action == Action::ListWork {
             let batches = all.iter().filter_map(|stored| stored.batch());
             let unfinished = batches.into_iter().find(|batch| !batch.finished || batch.runs);
@@ -280,7 +285,7 @@ impl Desk<'_> {
                 Event::Work(if batch.suspended { Work::Suspended(self.batch()) } else { Work::Started })
             })
         } else {
-            let known = |key: Key| self.view.legs.iter().any(|leg| Key::Offer(leg.offer) == key);
+            let known = |key: ObjectName| self.view.legs.iter().any(|leg| ObjectName::Offer(leg.offer) == key);
             let holds = |stored: &Stored| stored.offer().is_some_and(|offer| offer.claims.contains_key(&self.view.uid));
             match all.iter().any(|stored| holds(stored) && !known(stored.key)) {
                 true => Event::Failed(action),
@@ -291,9 +296,9 @@ impl Desk<'_> {
     }
 
     /// A batch Job of the name that is another Match's goes once that Match has ended.
-    fn clear(&self, answer: &Answer) -> Next {
+    fn clear(&self, answer: &ServerAnswer) -> Next {
         match answer {
-            Answer::Done(stored) => {
+            ServerAnswer::Done(stored) => {
                 let of = stored.batch().map_or(0, |batch| batch.of);
                 let ended = self.seen.values().find(|other| other.uid == of && other.found().is_some());
                 let over = ended.and_then(|other| other.found()).is_none_or(|found| found.decision.is_over());
@@ -302,28 +307,28 @@ impl Desk<'_> {
                     false => Next::Done(Event::Failed(Action::ClearWork)),
                 }
             }
-            Answer::Missing => Next::Done(Event::Work(Work::Absent)),
+            ServerAnswer::Missing => Next::Done(Event::Work(Work::Absent)),
             _ => Next::Done(Event::Failed(Action::ClearWork)),
         }
     }
 
-    fn stop(&self, answer: &Answer) -> Next {
+    fn stop(&self, answer: &ServerAnswer) -> Next {
         match answer {
-            Answer::Done(stored) => match stored.batch() {
+            ServerAnswer::Done(stored) => match stored.batch() {
                 Some(batch) if batch.of == self.view.uid && !batch.finished => {
                     Next::Ask(Verb::Patch(stored.key, Patch::Suspend { uid: stored.uid }), Stage::Stopping(0))
                 }
                 _ => Next::Done(Event::Work(Work::Absent)),
             },
-            Answer::Missing => Next::Done(Event::Work(Work::Absent)),
+            ServerAnswer::Missing => Next::Done(Event::Work(Work::Absent)),
             _ => Next::Done(Event::Failed(Action::StopWork)),
         }
     }
 
     /// Deleted only once no pod runs any more.
-    fn stopping(&self, tries: u32, answer: &Answer) -> Next {
+    fn stopping(&self, tries: u32, answer: &ServerAnswer) -> Next {
         match answer {
-            Answer::Done(stored) => match stored.batch() {
+            ServerAnswer::Done(stored) => match stored.batch() {
                 Some(batch) if batch.finished => Next::Done(Event::Work(Work::Finished(true))),
                 Some(batch) if !batch.runs => {
                     Next::Ask(Verb::Delete(stored.key, stored.uid), Stage::Reread(Event::Work(Work::Absent)))
@@ -331,18 +336,18 @@ impl Desk<'_> {
                 _ if tries < 20 => Next::Ask(Verb::Get(stored.key), Stage::Stopping(tries + 1)),
                 _ => Next::Done(Event::Failed(Action::StopWork)),
             },
-            Answer::Missing => Next::Done(Event::Work(Work::Absent)),
+            ServerAnswer::Missing => Next::Done(Event::Work(Work::Absent)),
             _ => Next::Done(Event::Failed(Action::StopWork)),
         }
     }
 
     /// Whoever was asleep himself takes others for silent: the lease must be what it was all the time.
-    fn lose(&self, action: Action, answer: &Answer) -> Next {
+    fn lose(&self, action: Action, answer: &ServerAnswer) -> Next {
         let Action::MarkLost(leg) = action else { return Next::Done(Event::Failed(action)) };
         let offer = self.view.legs.get(leg).map_or(u8::MAX, |leg| leg.offer);
         // what was just read is known by now: a new renewal counts from now on
         let since = self.alive.get(&offer).map_or(self.now_ms, |(_, since)| *since);
-        let read = matches!(answer, Answer::Done(_));
+        let read = matches!(answer, ServerAnswer::Done(_));
         let silent = self.now_ms.saturating_sub(since) > SILENT_MS;
         match (read && silent) || self.planted == Planted::LosesAlive {
             true => self.to_leg(action, leg, Patch::MarkLost { claim: self.view.uid }),
@@ -362,7 +367,7 @@ impl Desk<'_> {
 
     fn is_proven(&self, reason: Reason) -> bool {
         let is_gone = |leg: &crate::objects::Member| {
-            self.seen.get(&Key::Offer(leg.offer)).is_none_or(|stored| stored.uid != leg.uid)
+            self.seen.get(&ObjectName::Offer(leg.offer)).is_none_or(|stored| stored.uid != leg.uid)
         };
         match reason {
             Reason::JobDeleted => self.view.job(self.seen).is_none(),
@@ -371,18 +376,18 @@ impl Desk<'_> {
     }
 
     fn has_entry(&self, leg: usize) -> bool {
-        let offer = self.view.legs.get(leg).and_then(|leg| self.seen.get(&Key::Offer(leg.offer))?.offer());
+        let offer = self.view.legs.get(leg).and_then(|leg| self.seen.get(&ObjectName::Offer(leg.offer))?.offer());
         offer.is_some_and(|offer| offer.claims.contains_key(&self.view.uid))
     }
 
     fn entry(&self, leg: usize) -> Option<Agent> {
-        let offer = self.seen.get(&Key::Offer(self.view.legs.get(leg)?.offer))?.offer()?;
+        let offer = self.seen.get(&ObjectName::Offer(self.view.legs.get(leg)?.offer))?.offer()?;
         let entry = offer.claims.get(&self.view.uid)?;
         Some(Agent { ballot: Digest(entry.ballot), ..entry.agent? })
     }
 
     fn sits_alone(&self, leg: usize) -> bool {
-        let offer = self.view.legs.get(leg).and_then(|leg| self.seen.get(&Key::Offer(leg.offer))?.offer());
+        let offer = self.view.legs.get(leg).and_then(|leg| self.seen.get(&ObjectName::Offer(leg.offer))?.offer());
         let Some(offer) = offer else { return false };
         let Some(share) = offer.claims.get(&self.view.uid).and_then(|entry| entry.share.as_ref()) else { return false };
         !offer.claims.iter().any(|(uid, entry)| *uid != self.view.uid && entry.share.as_ref() == Some(share))
@@ -395,8 +400,8 @@ impl Desk<'_> {
         }
     }
 
-    fn register_of(&self, answer: &Answer) -> claiming::Decision {
-        if let Answer::Done(stored) = answer { self.register_in(stored) } else { claiming::Decision::Gone }
+    fn register_of(&self, answer: &ServerAnswer) -> claiming::Decision {
+        if let ServerAnswer::Done(stored) = answer { self.register_in(stored) } else { claiming::Decision::Gone }
     }
 
     fn batch(&self) -> Digest {

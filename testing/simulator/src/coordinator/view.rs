@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use claiming::{Agent, Claim, Digest, Hold, Leg, Reason, Work};
 
-use crate::objects::{Decision, Key, Match, Member, Stored, Uid};
+use crate::objects::{Decision, Match, Member, ObjectName, Stored, Uid};
 
 /// All objects that a coordinator has seen, as they were when it saw them last.
-pub type Seen = BTreeMap<Key, Rc<Stored>>;
+pub type Seen = BTreeMap<ObjectName, Rc<Stored>>;
 
 /// One claim and who takes part in it.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct View {
     /// The uid of its Match; 0 while that is not written.
     pub uid: Uid,
     /// The name of its Match.
-    pub key: Key,
+    pub key: ObjectName,
     /// The Match; `None` if only entries are left of it.
     pub found: Option<Match>,
     /// The job: name, uid, generation.
@@ -27,15 +27,15 @@ pub struct View {
 
 impl View {
     /// The claim of a Match, written or to be written.
-    pub fn of(uid: Uid, key: Key, found: &Match) -> View {
+    pub fn of(uid: Uid, key: ObjectName, found: &Match) -> View {
         View { uid, key, root: found.root, legs: found.members.clone(), found: Some(found.clone()) }
     }
 
     /// What is left of a claim whose Match is not seen.
-    pub fn orphan(uid: Uid, key: Key, seen: &Seen) -> View {
+    pub fn orphan(uid: Uid, key: ObjectName, seen: &Seen) -> View {
         let mut view = View { uid, key, found: None, root: (u8::MAX, 0, 0), legs: Vec::new() };
         for stored in seen.values() {
-            if let (Key::Offer(number), Some(offer)) = (stored.key, stored.offer())
+            if let (ObjectName::Offer(number), Some(offer)) = (stored.key, stored.offer())
                 && let Some(entry) = offer.claims.get(&uid)
             {
                 view.legs.push(Member {
@@ -48,7 +48,7 @@ impl View {
                     parent: None,
                 });
             }
-            if let (Key::Job(number), Some(job)) = (stored.key, stored.job())
+            if let (ObjectName::Job(number), Some(job)) = (stored.key, stored.job())
                 && job.claim.is_some_and(|claim| claim.1 == uid)
             {
                 view.root = (number, stored.uid, stored.generation);
@@ -77,7 +77,7 @@ impl View {
     }
 
     fn leg(&self, member: &Member, seen: &Seen, silent: bool) -> Leg {
-        let offer = seen.get(&Key::Offer(member.offer)).filter(|stored| stored.uid == member.uid);
+        let offer = seen.get(&ObjectName::Offer(member.offer)).filter(|stored| stored.uid == member.uid);
         let entry = offer.and_then(|stored| stored.offer()?.claims.get(&self.uid));
         let hold = match (offer, entry) {
             (None, _) => Hold::Gone,
@@ -103,13 +103,13 @@ impl View {
 
     /// The job itself, not a namesake.
     pub fn job<'s>(&self, seen: &'s Seen) -> Option<&'s Stored> {
-        seen.get(&Key::Job(self.root.0)).filter(|stored| stored.uid == self.root.1).map(Rc::as_ref)
+        seen.get(&ObjectName::Job(self.root.0)).filter(|stored| stored.uid == self.root.1).map(Rc::as_ref)
     }
 
     /// The name of its batch Job.
-    pub fn batch_key(&self) -> Key {
+    pub fn batch_key(&self) -> ObjectName {
         match self.key {
-            Key::Match(uid, attempt) => Key::Batch(uid, attempt),
+            ObjectName::Match(uid, attempt) => ObjectName::Batch(uid, attempt),
             other => other,
         }
     }
@@ -143,7 +143,7 @@ impl View {
         }
         let committed = record == claiming::Decision::Committed;
         self.legs.iter().find_map(|leg| {
-            let offer = seen.get(&Key::Offer(leg.offer)).filter(|stored| stored.uid == leg.uid);
+            let offer = seen.get(&ObjectName::Offer(leg.offer)).filter(|stored| stored.uid == leg.uid);
             match offer.and_then(|stored| stored.offer()) {
                 None => Some(if committed { Reason::MemberLost } else { Reason::MemberGone }),
                 Some(offer) => (committed && offer.evict).then_some(Reason::Evicted),
@@ -155,7 +155,7 @@ impl View {
 /// All claims that were seen, by the uid of their Match: of Matches, and of whatever names one that is not seen.
 pub fn views(seen: &Seen) -> BTreeMap<Uid, View> {
     let mut all = BTreeMap::new();
-    let mut named: BTreeMap<Uid, Key> = BTreeMap::new();
+    let mut named: BTreeMap<Uid, ObjectName> = BTreeMap::new();
     for stored in seen.values() {
         if let Some(found) = stored.found() {
             all.insert(stored.uid, View::of(stored.uid, stored.key, found));
@@ -166,8 +166,8 @@ pub fn views(seen: &Seen) -> BTreeMap<Uid, View> {
         if let Some((key, uid)) = stored.job().and_then(|job| job.claim) {
             named.insert(uid, key);
         }
-        if let (Key::Batch(root, attempt), Some(batch)) = (stored.key, stored.batch()) {
-            named.insert(batch.of, Key::Match(root, attempt));
+        if let (ObjectName::Batch(root, attempt), Some(batch)) = (stored.key, stored.batch()) {
+            named.insert(batch.of, ObjectName::Match(root, attempt));
         }
     }
     for (uid, key) in named {

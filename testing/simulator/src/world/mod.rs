@@ -16,10 +16,10 @@ use crate::coordinator::view::Seen;
 use crate::coordinator::{Coordinator, Request};
 use crate::invariants::{AtWork, Chronicle};
 use crate::nominated::{Preemptions, takes_what_is_nominated};
-use crate::objects::{Body, Job, Key, Stored};
+use crate::objects::{Body, Job, ObjectName, Stored};
 use crate::plan::{CALM_MS, Happening, Plan};
 use crate::scheme::Write;
-use crate::server::{Answer, Change, Patch, Server, Verb};
+use crate::server::{Patch, Server, ServerAnswer, StoredChange, Verb};
 use crate::world::people::offer;
 
 /// A call that was not answered by then is lost.
@@ -36,20 +36,20 @@ enum Who {
 }
 
 #[derive(Debug)]
-enum Event {
+enum WorldEvent {
     Arrives { from: Who, life: u32, token: u64, verb: Rc<Verb>, answered: bool },
-    Answered { to: Who, life: u32, token: u64, answer: Answer },
-    Watched { by: Who, life: u32, key: Key, stored: Option<Rc<Stored>>, version: u64 },
+    Answered { to: Who, life: u32, token: u64, answer: ServerAnswer },
+    Watched { by: Who, life: u32, key: ObjectName, stored: Option<Rc<Stored>>, version: u64 },
     Relisted { by: u8, life: u32 },
     Round { of: Who, lead: bool },
     Happens(Happening),
-    Batch(Key),
+    Batch(ObjectName),
 }
 
 struct Later {
     at_ms: u64,
     order: u64,
-    event: Event,
+    event: WorldEvent,
 }
 
 impl PartialEq for Later {
@@ -71,7 +71,7 @@ impl Ord for Later {
 
 /// What a history came to.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct HistoryOutcome {
     /// What went wrong, first.
     pub wrong: Option<String>,
     /// Events that happened.
@@ -109,12 +109,12 @@ pub struct World {
     agent_rounds: Vec<bool>,
     chronicle: Chronicle,
     last_write_ms: u64,
-    outcome: Outcome,
+    outcome: HistoryOutcome,
     logs: bool,
 }
 
 /// Runs a plan to its end.
-pub fn run(plan: &Plan, logs: bool) -> Outcome {
+pub fn run(plan: &Plan, logs: bool) -> HistoryOutcome {
     let mut world = World::new(plan, logs);
     world.begin();
     while world.outcome.wrong.is_none() {
@@ -154,34 +154,34 @@ impl World {
             agent_rounds: vec![false; plan.offers.len()],
             chronicle: Chronicle { preemptions: Preemptions::new(plan), ..Chronicle::default() },
             last_write_ms: 0,
-            outcome: Outcome::default(),
+            outcome: HistoryOutcome::default(),
             logs,
         }
     }
 
     fn begin(&mut self) {
         let plan = self.plan.clone();
-        self.makes(Key::Leader, Body::Lease(u8::MAX, 0));
+        self.makes(ObjectName::Leader, Body::Lease(u8::MAX, 0));
         for (number, (agent, capacity)) in plan.offers.iter().enumerate() {
             let name = number as u8;
-            self.makes(Key::Offer(name), offer(*agent, *capacity));
+            self.makes(ObjectName::Offer(name), offer(*agent, *capacity));
             if *agent {
-                self.makes(Key::Alive(name), Body::Lease(name, 0));
-                self.later(0, Event::Round { of: Who::Agent(name), lead: true });
+                self.makes(ObjectName::Alive(name), Body::Lease(name, 0));
+                self.later(0, WorldEvent::Round { of: Who::Agent(name), lead: true });
             }
         }
         for (number, workload) in plan.jobs.iter().enumerate() {
-            self.makes(Key::Job(number as u8), Body::Job(Job { workload: *workload, ..Job::default() }));
+            self.makes(ObjectName::Job(number as u8), Body::Job(Job { workload: *workload, ..Job::default() }));
         }
         for number in 0..plan.coordinators {
             let seen = self.server.objects.clone();
             let coordinator = self.coordinator(number, seen);
             self.coordinators.push(coordinator);
-            self.later(u64::from(number) * 7, Event::Round { of: Who::Coordinator(number), lead: true });
+            self.later(u64::from(number) * 7, WorldEvent::Round { of: Who::Coordinator(number), lead: true });
         }
         for (at_ms, happening) in plan.happenings {
             self.order += 1;
-            self.queue.push(Reverse(Later { at_ms, order: self.order, event: Event::Happens(happening) }));
+            self.queue.push(Reverse(Later { at_ms, order: self.order, event: WorldEvent::Happens(happening) }));
         }
     }
 
@@ -196,23 +196,25 @@ impl World {
         coordinator
     }
 
-    fn later(&mut self, in_ms: u64, event: Event) {
+    fn later(&mut self, in_ms: u64, event: WorldEvent) {
         self.order += 1;
         self.queue.push(Reverse(Later { at_ms: self.now_ms + in_ms, order: self.order, event }));
     }
 
-    fn happens(&mut self, event: Event) {
+    fn happens(&mut self, event: WorldEvent) {
         match event {
-            Event::Arrives { from, life, token, verb, answered } => self.arrives(from, life, token, &verb, answered),
-            Event::Answered { to, life, token, answer } => self.answered(to, life, token, answer),
-            Event::Watched { by, life, key, stored, version } if life == self.life(by) => {
+            WorldEvent::Arrives { from, life, token, verb, answered } => {
+                self.arrives(from, life, token, &verb, answered)
+            }
+            WorldEvent::Answered { to, life, token, answer } => self.answered(to, life, token, answer),
+            WorldEvent::Watched { by, life, key, stored, version } if life == self.life(by) => {
                 self.watched(by, key, stored, version);
             }
-            Event::Relisted { by, life } if life == self.life(Who::Coordinator(by)) => self.relisted(by),
-            Event::Watched { .. } | Event::Relisted { .. } => {}
-            Event::Round { of, lead } => self.round(of, lead),
-            Event::Happens(happening) => self.inject(happening),
-            Event::Batch(key) => self.batch(key),
+            WorldEvent::Relisted { by, life } if life == self.life(Who::Coordinator(by)) => self.relisted(by),
+            WorldEvent::Watched { .. } | WorldEvent::Relisted { .. } => {}
+            WorldEvent::Round { of, lead } => self.round(of, lead),
+            WorldEvent::Happens(happening) => self.inject(happening),
+            WorldEvent::Batch(key) => self.batch(key),
         }
     }
 
@@ -244,20 +246,20 @@ impl World {
             }
             if self.chance.permille(twice) {
                 let again = self.chance.between(5, 3 * DEADLINE_MS);
-                self.later(again, Event::Arrives { from, life, token, verb: verb.clone(), answered: false });
+                self.later(again, WorldEvent::Arrives { from, life, token, verb: verb.clone(), answered: false });
             }
             if !answered {
-                self.later(DEADLINE_MS, Event::Answered { to: from, life, token, answer: Answer::Lost });
+                self.later(DEADLINE_MS, WorldEvent::Answered { to: from, life, token, answer: ServerAnswer::Lost });
             }
             if travel < u64::MAX {
-                self.later(travel, Event::Arrives { from, life, token, verb, answered });
+                self.later(travel, WorldEvent::Arrives { from, life, token, verb, answered });
             }
         }
     }
 
     /// Whether a coordinator begins a claim on something that it knows to be held for another job.
     fn gives_away(&self, from: Who, verb: &Verb) -> Option<String> {
-        let (Who::Coordinator(number), Verb::Create(Key::Match(..), Body::Match(found))) = (from, verb) else {
+        let (Who::Coordinator(number), Verb::Create(ObjectName::Match(..), Body::Match(found))) = (from, verb) else {
             return None;
         };
         let coordinator = self.coordinators.get(usize::from(number))?;
@@ -283,15 +285,15 @@ impl World {
                 || !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. })))
         {
             let text = match &answer {
-                Answer::Done(stored) => format!("done, version {}", stored.version),
-                Answer::Listed(all) => format!("{} objects", all.len()),
+                ServerAnswer::Done(stored) => format!("done, version {}", stored.version),
+                ServerAnswer::Listed(all) => format!("{} objects", all.len()),
                 other => format!("{other:?}"),
             };
             self.log(format!("{from:?} {verb:?}: {text}"));
         }
         if answered {
             let travel = self.chance.between(1, 10);
-            self.later(travel, Event::Answered { to: from, life, token, answer });
+            self.later(travel, WorldEvent::Answered { to: from, life, token, answer });
         }
         if let Some(change) = change {
             self.changed(change);
@@ -306,7 +308,7 @@ impl World {
         let (Who::Coordinator(number), true, false) = (from, life == self.life(from), self.is_calm()) else {
             return None;
         };
-        let is_nominated = |key: &Key| {
+        let is_nominated = |key: &ObjectName| {
             self.server.objects.get(key).is_some_and(|one| one.job().is_some_and(|job| job.nomination.is_some()))
         };
         let write = match verb {
@@ -328,8 +330,8 @@ impl World {
     }
 
     /// A change: checked, and on its way to everybody who watches.
-    fn changed(&mut self, change: Change) {
-        if !matches!(change.key, Key::Leader | Key::Alive(_)) {
+    fn changed(&mut self, change: StoredChange) {
+        if !matches!(change.key, ObjectName::Leader | ObjectName::Alive(_)) {
             self.last_write_ms = self.now_ms;
             self.outcome.writes += 1;
             self.outcome.wrong = self
@@ -338,21 +340,21 @@ impl World {
                 .or_else(|| self.chronicle.broken(&self.server, &self.at_work()));
             self.count(&change);
         }
-        if let Key::Batch(..) = change.key {
+        if let ObjectName::Batch(..) = change.key {
             let wait = self.chance.between(20, 400);
-            self.later(wait, Event::Batch(change.key));
+            self.later(wait, WorldEvent::Batch(change.key));
         }
         for number in 0..self.plan.coordinators {
             self.tells(Who::Coordinator(number), &change);
         }
-        if let Key::Offer(name) = change.key
+        if let ObjectName::Offer(name) = change.key
             && self.agents.get(usize::from(name)).is_some_and(Option::is_some)
         {
             self.tells(Who::Agent(name), &change);
         }
     }
 
-    fn count(&mut self, change: &Change) {
+    fn count(&mut self, change: &StoredChange) {
         let decision =
             |stored: &Option<Rc<Stored>>| stored.as_ref().and_then(|stored| stored.found()).map(|found| found.decision);
         let (before, after) = (decision(&change.before), decision(&change.after));
@@ -363,13 +365,13 @@ impl World {
     }
 
     /// Watches of one kind come in order; kinds do not wait for each other.
-    fn tells(&mut self, by: Who, change: &Change) {
+    fn tells(&mut self, by: Who, change: &StoredChange) {
         let kind = match change.key {
-            Key::Job(_) => 0,
-            Key::Offer(_) => 1,
-            Key::Match(..) => 2,
-            Key::Batch(..) => 3,
-            Key::Alive(_) | Key::Leader => 4,
+            ObjectName::Job(_) => 0,
+            ObjectName::Offer(_) => 1,
+            ObjectName::Match(..) => 2,
+            ObjectName::Batch(..) => 3,
+            ObjectName::Alive(_) | ObjectName::Leader => 4,
         };
         let lag = if self.is_calm() { 5 } else { 1 + self.chance.below(self.plan.lag_ms) };
         let place = match by {
@@ -380,7 +382,8 @@ impl World {
         self.watched_ms.insert(place, at_ms);
         self.order += 1;
         let life = self.life(by);
-        let event = Event::Watched { by, life, key: change.key, stored: change.after.clone(), version: change.version };
+        let event =
+            WorldEvent::Watched { by, life, key: change.key, stored: change.after.clone(), version: change.version };
         self.queue.push(Reverse(Later { at_ms, order: self.order, event }));
     }
 
@@ -391,10 +394,10 @@ impl World {
         (until > self.now_ms).then(|| until - self.now_ms)
     }
 
-    fn watched(&mut self, by: Who, key: Key, stored: Option<Rc<Stored>>, version: u64) {
+    fn watched(&mut self, by: Who, key: ObjectName, stored: Option<Rc<Stored>>, version: u64) {
         if let Some(wait) = self.paused(by) {
             let life = self.life(by);
-            return self.later(wait, Event::Watched { by, life, key, stored, version });
+            return self.later(wait, WorldEvent::Watched { by, life, key, stored, version });
         }
         let now_ms = self.now_ms;
         match by {
@@ -404,7 +407,7 @@ impl World {
                     Some(stored) => coordinator.learn(&stored, now_ms),
                     None => coordinator.forget(key, version),
                 }
-                if !matches!(key, Key::Alive(_) | Key::Leader) {
+                if !matches!(key, ObjectName::Alive(_) | ObjectName::Leader) {
                     self.wake(number, 50);
                 }
             }
@@ -420,20 +423,20 @@ impl World {
     fn wake(&mut self, number: u8, in_ms: u64) {
         if let Some(asked) = self.rounds.get_mut(usize::from(number)).filter(|asked| !**asked) {
             *asked = true;
-            self.later(in_ms, Event::Round { of: Who::Coordinator(number), lead: false });
+            self.later(in_ms, WorldEvent::Round { of: Who::Coordinator(number), lead: false });
         }
     }
 
     fn wake_agent(&mut self, number: u8, in_ms: u64) {
         if let Some(asked) = self.agent_rounds.get_mut(usize::from(number)).filter(|asked| !**asked) {
             *asked = true;
-            self.later(in_ms, Event::Round { of: Who::Agent(number), lead: false });
+            self.later(in_ms, WorldEvent::Round { of: Who::Agent(number), lead: false });
         }
     }
 
     fn round(&mut self, of: Who, lead: bool) {
         if let Some(wait) = self.paused(of) {
-            return self.later(wait, Event::Round { of, lead });
+            return self.later(wait, WorldEvent::Round { of, lead });
         }
         let now_ms = self.now_ms;
         let requests = match of {
@@ -454,7 +457,7 @@ impl World {
         };
         self.sends(of, requests);
         if lead {
-            self.later(1_000, Event::Round { of, lead });
+            self.later(1_000, WorldEvent::Round { of, lead });
         }
         if matches!(of, Who::Agent(_)) {
             self.outcome.wrong =
@@ -462,9 +465,9 @@ impl World {
         }
     }
 
-    fn answered(&mut self, to: Who, life: u32, token: u64, answer: Answer) {
+    fn answered(&mut self, to: Who, life: u32, token: u64, answer: ServerAnswer) {
         if let Some(wait) = self.paused(to) {
-            return self.later(wait, Event::Answered { to, life, token, answer });
+            return self.later(wait, WorldEvent::Answered { to, life, token, answer });
         }
         if self.life(to) != life {
             return;
@@ -494,7 +497,7 @@ impl World {
     }
 
     /// The Job controller looks at a batch Job: pods come, end, go.
-    fn batch(&mut self, key: Key) {
+    fn batch(&mut self, key: ObjectName) {
         let Some(batch) = self.server.objects.get(&key).and_then(|stored| stored.batch()).cloned() else { return };
         let mut next = batch.clone();
         if !batch.suspended && !batch.runs && !batch.finished {
@@ -513,7 +516,7 @@ impl World {
         }
         if !changed {
             let wait = self.chance.between(200, 2_000);
-            self.later(wait, Event::Batch(key));
+            self.later(wait, WorldEvent::Batch(key));
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::objects::{Body, Job, Key, Offer};
+use crate::objects::{Body, Job, ObjectName, Offer};
 use crate::plan::Happening;
 use crate::server::Verb;
-use crate::world::{Event, Who, World};
+use crate::world::{Who, World, WorldEvent};
 
 impl World {
     pub(super) fn inject(&mut self, happening: Happening) {
@@ -22,17 +22,17 @@ impl World {
                     agent.crash(until);
                 }
             }
-            Happening::Suspend(job) => self.edits(Key::Job(job), |body| {
+            Happening::Suspend(job) => self.edits(ObjectName::Job(job), |body| {
                 if let Body::Job(job) = body {
                     job.suspend = true
                 }
             }),
-            Happening::Resume(job) => self.edits(Key::Job(job), |body| {
+            Happening::Resume(job) => self.edits(ObjectName::Job(job), |body| {
                 if let Body::Job(job) = body {
                     job.suspend = false
                 }
             }),
-            Happening::Done(job) => self.edits(Key::Job(job), |body| {
+            Happening::Done(job) => self.edits(ObjectName::Job(job), |body| {
                 if let Body::Job(job) = body {
                     job.done = true
                 }
@@ -41,17 +41,17 @@ impl World {
             Happening::Drain(offer) => self.edits_offer(offer, |offer| offer.open = false),
             Happening::Open(offer) => self.edits_offer(offer, |offer| (offer.open, offer.evict) = (true, false)),
             Happening::Capacity(offer, capacity) => self.edits_offer(offer, |offer| offer.capacity = capacity),
-            Happening::DeleteJob(job) => self.deletes(Key::Job(job)),
-            Happening::DeleteOffer(offer) => self.deletes(Key::Offer(offer)),
-            Happening::DeleteMatch(job) => self.deletes_of(job, |key| matches!(key, Key::Match(..))),
-            Happening::DeleteBatch(job) => self.deletes_of(job, |key| matches!(key, Key::Batch(..))),
+            Happening::DeleteJob(job) => self.deletes(ObjectName::Job(job)),
+            Happening::DeleteOffer(offer) => self.deletes(ObjectName::Offer(offer)),
+            Happening::DeleteMatch(job) => self.deletes_of(job, |key| matches!(key, ObjectName::Match(..))),
+            Happening::DeleteBatch(job) => self.deletes_of(job, |key| matches!(key, ObjectName::Batch(..))),
             Happening::MakeJob(name) => {
                 let workload = self.plan.jobs.get(usize::from(name)).copied().unwrap_or(false);
-                self.makes(Key::Job(name), Body::Job(Job { workload, ..Job::default() }));
+                self.makes(ObjectName::Job(name), Body::Job(Job { workload, ..Job::default() }));
             }
             Happening::MakeOffer(name) => {
                 let (agent, capacity) = self.plan.offers.get(usize::from(name)).copied().unwrap_or((false, 1));
-                self.makes(Key::Offer(name), offer(agent, capacity));
+                self.makes(ObjectName::Offer(name), offer(agent, capacity));
             }
         }
     }
@@ -73,7 +73,7 @@ impl World {
         if is_stale {
             let wait = wait + self.chance.between(50, 3_000);
             let life = self.life(Who::Coordinator(number));
-            self.later(wait, Event::Relisted { by: number, life });
+            self.later(wait, WorldEvent::Relisted { by: number, life });
         }
     }
 
@@ -81,50 +81,51 @@ impl World {
     pub(super) fn relisted(&mut self, number: u8) {
         if let Some(wait) = self.paused(Who::Coordinator(number)) {
             let life = self.life(Who::Coordinator(number));
-            return self.later(wait, Event::Relisted { by: number, life });
+            return self.later(wait, WorldEvent::Relisted { by: number, life });
         }
         let (now_ms, all, version) = (self.now_ms, self.server.objects.clone(), self.server.version);
         let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
-        let gone: Vec<Key> = coordinator.seen.keys().filter(|key| !all.contains_key(key)).copied().collect();
+        let gone: Vec<ObjectName> = coordinator.seen.keys().filter(|key| !all.contains_key(key)).copied().collect();
         gone.into_iter().for_each(|key| coordinator.forget(key, version));
         all.values().for_each(|stored| coordinator.learn(stored, now_ms));
         self.wake(number, 50);
     }
 
-    pub(super) fn makes(&mut self, key: Key, body: Body) {
+    pub(super) fn makes(&mut self, key: ObjectName, body: Body) {
         let (_, change) = self.server.ask(&Verb::Create(key, body));
         change.into_iter().for_each(|change| self.changed(change));
     }
 
-    fn edits(&mut self, key: Key, edit: impl FnOnce(&mut Body)) {
+    fn edits(&mut self, key: ObjectName, edit: impl FnOnce(&mut Body)) {
         let change = self.server.edit(key, edit);
         change.into_iter().for_each(|change| self.changed(change));
     }
 
     fn edits_offer(&mut self, name: u8, edit: impl FnOnce(&mut Offer)) {
-        self.edits(Key::Offer(name), |body| {
+        self.edits(ObjectName::Offer(name), |body| {
             if let Body::Offer(offer) = body {
                 edit(offer)
             }
         });
     }
 
-    fn deletes(&mut self, key: Key) {
+    fn deletes(&mut self, key: ObjectName) {
         let Some(stored) = self.server.objects.get(&key).cloned() else { return };
         let (_, change) = self.server.ask(&Verb::Delete(key, stored.uid));
         change.into_iter().for_each(|change| self.changed(change));
-        if let Key::Job(_) = key {
+        if let ObjectName::Job(_) = key {
             // the garbage collector takes its Matches
-            let owned = |other: &&Key| matches!(other, Key::Match(root, _) if *root == stored.uid);
-            let matches: Vec<Key> = self.server.objects.keys().filter(owned).copied().collect();
+            let owned = |other: &&ObjectName| matches!(other, ObjectName::Match(root, _) if *root == stored.uid);
+            let matches: Vec<ObjectName> = self.server.objects.keys().filter(owned).copied().collect();
             matches.into_iter().for_each(|key| self.deletes(key));
         }
     }
 
     /// The newest object of this job's that is meant.
-    fn deletes_of(&mut self, job: u8, is_meant: impl Fn(&Key) -> bool) {
-        let Some(root) = self.server.objects.get(&Key::Job(job)).map(|stored| stored.uid) else { return };
-        let own = |key: &&Key| matches!(key, Key::Match(uid, _) | Key::Batch(uid, _) if *uid == root);
+    fn deletes_of(&mut self, job: u8, is_meant: impl Fn(&ObjectName) -> bool) {
+        let Some(root) = self.server.objects.get(&ObjectName::Job(job)).map(|stored| stored.uid) else { return };
+        let own =
+            |key: &&ObjectName| matches!(key, ObjectName::Match(uid, _) | ObjectName::Batch(uid, _) if *uid == root);
         let newest = self.server.objects.keys().filter(own).rfind(|key| is_meant(key)).copied();
         newest.into_iter().for_each(|key| self.deletes(key));
     }

@@ -11,7 +11,7 @@ use stress::{Report, Soak, soak};
 /// Faults by chance between the real controller and the real API server, audited revision by revision.
 #[derive(Parser)]
 #[command(name = "chaos")]
-struct Arguments {
+struct ChaosArguments {
     /// How long.
     #[arg(long, default_value_t = 2)]
     minutes: u64,
@@ -29,7 +29,7 @@ struct Arguments {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = ChaosArguments::parse();
     let seed =
         arguments.seed.unwrap_or_else(|| jiff::Timestamp::now().as_nanosecond().unsigned_abs() as u64 % 1_000_000);
     let time = Duration::from_secs(arguments.minutes.saturating_mul(60));

@@ -9,7 +9,7 @@ use axum::http::{HeaderName, Response, StatusCode, header, request};
 use http_body_util::BodyExt;
 
 use super::flow::{Flow, broken, through};
-use super::plan::{Asked, Fault};
+use super::plan::{Fault, RequestFacts};
 use super::{Logged, Shared};
 
 /// Headers of one connection, not of what is said on it.
@@ -17,11 +17,11 @@ const OF_THE_CONNECTION: [HeaderName; 4] =
     [header::HOST, header::CONNECTION, header::TRANSFER_ENCODING, header::CONTENT_LENGTH];
 
 /// What came of a request.
-type Answer = Response<Body>;
+type Forwarded = Response<Body>;
 
-pub(super) async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Answer {
+pub(super) async fn forward(State(shared): State<Arc<Shared>>, request: Request) -> Forwarded {
     let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
-    let mut asked = Asked::new(request.method().as_str(), &path);
+    let mut asked = RequestFacts::new(request.method().as_str(), &path);
     if *shared.severed.borrow() {
         return cut();
     }
@@ -43,7 +43,13 @@ pub(super) async fn forward(State(shared): State<Arc<Shared>>, request: Request)
     tokio::spawn(passing).await.unwrap_or_else(|_| cut())
 }
 
-async fn pass(shared: &Shared, asked: &Asked, fault: Option<Fault>, parts: request::Parts, body: Bytes) -> Answer {
+async fn pass(
+    shared: &Shared,
+    asked: &RequestFacts,
+    fault: Option<Fault>,
+    parts: request::Parts,
+    body: Bytes,
+) -> Forwarded {
     let kill = || {
         shared.severed.send_replace(true);
         shared.deaths.send_modify(|deaths| *deaths += 1);
@@ -66,7 +72,7 @@ async fn pass(shared: &Shared, asked: &Asked, fault: Option<Fault>, parts: reque
 }
 
 /// Asks the API server itself; a cut where it does not answer.
-async fn upstream(shared: &Shared, asked: &Asked, parts: request::Parts, body: Bytes) -> Answer {
+async fn upstream(shared: &Shared, asked: &RequestFacts, parts: request::Parts, body: Bytes) -> Forwarded {
     let reads = parts.method == axum::http::Method::GET;
     let server = shared.readers.as_ref().filter(|_| reads).unwrap_or(&shared.upstream);
     let mut request = axum::http::Request::builder().method(parts.method).uri(asked.path.as_str());
@@ -95,14 +101,14 @@ async fn upstream(shared: &Shared, asked: &Asked, parts: request::Parts, body: B
 const NO_ANSWER: StatusCode = StatusCode::BAD_GATEWAY;
 
 /// The connection breaks before an answer is there.
-fn cut() -> Answer {
+fn cut() -> Forwarded {
     let mut answer = Response::new(broken());
     *answer.status_mut() = NO_ANSWER;
     answer
 }
 
 /// What the API server says when it does not want to.
-fn refused(status: u16) -> Answer {
+fn refused(status: u16) -> Forwarded {
     let reason = match status {
         409 => "Conflict",
         410 => "Expired",

@@ -17,7 +17,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 pub use flow::Flow;
-pub use plan::{Asked, Fault, Plan, Weather};
+pub use plan::{Fault, Plan, RequestFacts, Weather};
 
 /// One request that came through.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Logged {
     /// When it came.
     pub at: Instant,
     /// What was asked for.
-    pub asked: Asked,
+    pub asked: RequestFacts,
     /// What befell it.
     pub fault: Option<Fault>,
     /// The server's answer; 0 if there was none.

@@ -25,7 +25,7 @@ pub enum Fault {
 
 /// A request, as far as its fate depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestFacts {
     /// The method.
     pub method: String,
     /// Path and query.
@@ -36,13 +36,13 @@ pub struct Asked {
     pub ordinal: usize,
 }
 
-impl Asked {
+impl RequestFacts {
     /// What is asked for by a method and a path.
     #[must_use]
-    pub fn new(method: &str, path: &str) -> Asked {
+    pub fn new(method: &str, path: &str) -> RequestFacts {
         let mut parts = path.split(['/', '?']).skip_while(|part| *part != "namespaces").skip(1);
         let namespace = parts.next().filter(|_| parts.next().is_some()).map(str::to_owned);
-        Asked { method: method.to_owned(), path: path.to_owned(), namespace, ordinal: 0 }
+        RequestFacts { method: method.to_owned(), path: path.to_owned(), namespace, ordinal: 0 }
     }
 
     /// Whether it changes something, other than who leads.
@@ -102,7 +102,7 @@ impl Plan {
     }
 
     /// Counts a request and says what becomes of it.
-    pub fn judge(&mut self, asked: &mut Asked) -> Option<Fault> {
+    pub fn judge(&mut self, asked: &mut RequestFacts) -> Option<Fault> {
         if asked.is_write()
             && let Some(namespace) = &asked.namespace
         {
@@ -130,7 +130,7 @@ mod tests {
     const PATCH: &str = "/apis/gangmatch.dev/v1alpha1/namespaces/here/jobs/j/status?fieldManager=x";
 
     fn judged(plan: &mut Plan, method: &str, path: &str) -> (usize, Option<Fault>) {
-        let mut asked = Asked::new(method, path);
+        let mut asked = RequestFacts::new(method, path);
         let fault = plan.judge(&mut asked);
         (asked.ordinal, fault)
     }
@@ -149,14 +149,14 @@ mod tests {
 
     #[test]
     fn what_is_no_write_is_known() {
-        let write = |method, path| Asked::new(method, path).is_write();
+        let write = |method, path| RequestFacts::new(method, path).is_write();
         assert!(write("PATCH", PATCH) && !write("GET", PATCH));
         assert!(
             !write("PUT", "/apis/coordination.k8s.io/v1/namespaces/s/leases/gangmatch"),
             "who leads is another matter"
         );
-        assert!(Asked::new("GET", "/apis/gangmatch.dev/v1alpha1/jobs?watch=true&timeoutSeconds=60").is_watch());
-        assert_eq!(Asked::new("GET", "/api/v1/namespaces?watch=true").namespace, None);
+        assert!(RequestFacts::new("GET", "/apis/gangmatch.dev/v1alpha1/jobs?watch=true&timeoutSeconds=60").is_watch());
+        assert_eq!(RequestFacts::new("GET", "/api/v1/namespaces?watch=true").namespace, None);
     }
 
     #[test]

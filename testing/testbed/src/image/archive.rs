@@ -12,11 +12,11 @@ const FOLDER_MODE: u32 = 0o755;
 /// The content of an archive, by path. Paths have no leading slash.
 #[derive(Debug, Clone, Default)]
 pub struct Archive {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, TarEntry>,
 }
 
 #[derive(Debug, Clone)]
-struct Entry {
+struct TarEntry {
     mode: u32,
     /// The id of the user and of the group.
     owner: u32,
@@ -34,21 +34,21 @@ impl Archive {
     /// Adds a folder of this owner.
     #[must_use]
     pub fn folder(mut self, path: &str, mode: u32, owner: u32) -> Self {
-        self.put(path, Entry { mode, owner, content: Content::Folder });
+        self.put(path, TarEntry { mode, owner, content: Content::Folder });
         self
     }
 
     /// Adds a file of root, and the folders above it.
     #[must_use]
     pub fn file(mut self, path: &str, mode: u32, content: Vec<u8>) -> Self {
-        self.put(path, Entry { mode, owner: 0, content: Content::File(content) });
+        self.put(path, TarEntry { mode, owner: 0, content: Content::File(content) });
         self
     }
 
     /// Adds a symbolic link of root, and the folders above it.
     #[must_use]
     pub fn symlink(mut self, path: &str, target: &str) -> Self {
-        self.put(path, Entry { mode: 0o777, owner: 0, content: Content::Symlink(target.to_owned()) });
+        self.put(path, TarEntry { mode: 0o777, owner: 0, content: Content::Symlink(target.to_owned()) });
         self
     }
 
@@ -89,9 +89,9 @@ impl Archive {
         Ok(builder.into_inner()?)
     }
 
-    fn put(&mut self, path: &str, entry: Entry) {
+    fn put(&mut self, path: &str, entry: TarEntry) {
         for above in Path::new(path).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty()) {
-            let folder = Entry { mode: FOLDER_MODE, owner: 0, content: Content::Folder };
+            let folder = TarEntry { mode: FOLDER_MODE, owner: 0, content: Content::Folder };
             self.entries.entry(above.display().to_string()).or_insert(folder);
         }
         self.entries.insert(path.to_owned(), entry);

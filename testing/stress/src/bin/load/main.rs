@@ -28,7 +28,7 @@ use crate::stage::Stage;
 /// Measures claims on a control plane of its own.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "load")]
-struct Arguments {
+struct LoadArguments {
     /// How many jobs.
     #[arg(long, default_value_t = 1000)]
     jobs: usize,
@@ -89,7 +89,7 @@ pub(crate) enum Pattern {
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = LoadArguments::parse();
     let done = match &arguments.drain {
         _ if let Some(only) = &arguments.attack => {
             let wish = attack::AttackOptions { only: only.clone(), samples: arguments.samples, scale: arguments.scale };
@@ -116,7 +116,7 @@ fn span(text: &str) -> Result<(u64, u64), String> {
     found.ok_or_else(|| format!("found `{text}`; write two numbers of seconds, the shorter first: 5-60"))
 }
 
-fn wish(arguments: &Arguments) -> work::WorkOptions {
+fn wish(arguments: &LoadArguments) -> work::WorkOptions {
     work::WorkOptions {
         jobs: arguments.jobs,
         nodes: arguments.machines,
@@ -126,7 +126,7 @@ fn wish(arguments: &Arguments) -> work::WorkOptions {
     }
 }
 
-async fn run(arguments: &Arguments) -> Result<()> {
+async fn run(arguments: &LoadArguments) -> Result<()> {
     let stage = Stage::start().await?;
     let before = raw::rate(&stage).await?;
     stage.offers(arguments.jobs, arguments.machines, arguments.licenses).await?;

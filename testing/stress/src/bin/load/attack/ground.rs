@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testbed::control_plane::processes::Signal;
 use testbed::product::Controller;
-use testbed::tenants::{self, Names};
+use testbed::tenants::{self, TenantNames};
 use testbed::{Component, Options, product};
 use tokio::task::JoinSet;
 
@@ -45,21 +45,21 @@ const PAUSE: Duration = Duration::from_millis(100);
 const CAROLS: &str = "c";
 pub(crate) const BOBS: &str = "b";
 
-pub(crate) struct Ground {
+pub(crate) struct AttackStage {
     pub(crate) stage: Stage,
     pub(crate) bob: Client,
     carol: Client,
 }
 
-impl Ground {
-    pub(crate) async fn start() -> Result<Ground> {
+impl AttackStage {
+    pub(crate) async fn start() -> Result<AttackStage> {
         let options = Options { kwok: true, audit: false, fsync: true, node_lease_seconds: 1200, ..Options::default() };
         let stage = Stage::start_with(options).await?;
         let plane = stage.plane;
         let [_, bob, carol, _] =
-            tokio::task::spawn_blocking(move || tenants::create(plane, &Names::with_prefix(""))).await??;
+            tokio::task::spawn_blocking(move || tenants::create(plane, &TenantNames::with_prefix(""))).await??;
         let (bob, carol) = (client(&bob.kubeconfig, None).await?, client(&carol.kubeconfig, None).await?);
-        let ground = Ground { stage, bob, carol };
+        let ground = AttackStage { stage, bob, carol };
         ground.offers().await?;
         Ok(ground)
     }
@@ -159,7 +159,7 @@ impl Ground {
 
 /// The controller that is attacked.
 pub(crate) struct Defence<'g> {
-    ground: &'g Ground,
+    ground: &'g AttackStage,
     controller: Controller<'static>,
 }
 

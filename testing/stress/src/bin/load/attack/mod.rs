@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 
-use crate::attack::ground::Ground;
+use crate::attack::ground::AttackStage;
 pub(crate) use crate::attack::rows::Row;
 use crate::attack::table::{Compared, Used};
 use crate::line;
@@ -31,7 +31,7 @@ pub(crate) struct AttackOptions {
 
 /// Carries out one attack after the other on one control plane, each against a new controller.
 pub(crate) async fn run(wish: &AttackOptions, flags: &[String]) -> Result<()> {
-    let ground = Ground::start().await?;
+    let ground = AttackStage::start().await?;
     let rows = if wish.only.is_empty() { Row::all() } else { wish.only.clone() };
     let mut all = Vec::new();
     for row in rows {
@@ -46,7 +46,7 @@ pub(crate) async fn run(wish: &AttackOptions, flags: &[String]) -> Result<()> {
     Ok(())
 }
 
-async fn one(ground: &Ground, row: Row, wish: &AttackOptions, flags: &[String]) -> Result<Compared> {
+async fn one(ground: &AttackStage, row: Row, wish: &AttackOptions, flags: &[String]) -> Result<Compared> {
     let defence = ground.defence(flags).await?;
     ground.samples(row.sampled(), UNCOUNTED).await?;
     let without = ground.samples(row.sampled(), wish.samples).await?;

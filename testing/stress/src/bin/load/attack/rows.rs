@@ -13,7 +13,7 @@ use stress::Costly;
 use testbed::control_plane::processes::Signal;
 
 use crate::ads::object;
-use crate::attack::ground::{BOBS, Created, Ground, batch, create};
+use crate::attack::ground::{AttackStage, BOBS, Created, batch, create};
 use crate::attack::samples::Sampled;
 
 /// How long the attacker waits for what the attack needs, and how long a seat may be held after it was taken back.
@@ -99,7 +99,7 @@ fn scaled(count: usize, percent: usize) -> usize {
 }
 
 /// Puts an attack in place; says what of it was refused.
-pub(crate) async fn place(ground: &Ground, row: Row, percent: usize) -> Result<String> {
+pub(crate) async fn place(ground: &AttackStage, row: Row, percent: usize) -> Result<String> {
     match (row, row.ads()) {
         (_, Some((count, costly))) => {
             let count = scaled(count, percent);
@@ -130,7 +130,7 @@ fn refused(created: &Created, count: usize) -> String {
 }
 
 /// Workloads that ask by a label for Jobs that no quota is left for.
-async fn labelled(ground: &Ground, count: usize) -> Result<String> {
+async fn labelled(ground: &AttackStage, count: usize) -> Result<String> {
     let quota: ResourceQuota = serde_json::from_value(
         json!({"metadata": {"name": "one"}, "spec": {"hard": {"count/jobs.gangmatch.dev": "1"}}}),
     )?;
@@ -148,7 +148,7 @@ async fn labelled(ground: &Ground, count: usize) -> Result<String> {
 }
 
 /// Claims for batch Jobs that another controller is in charge of; then all are told to end, and none does.
-async fn foreign(ground: &Ground, count: usize) -> Result<String> {
+async fn foreign(ground: &AttackStage, count: usize) -> Result<String> {
     machines(ground, count, |_| json!({"attributes": {"Group": "bob"}})).await?;
     let managed = json!({"managedBy": "bob.io/none"});
     let batches = (0..count).map(|at| batch(&format!("w{at}"), &json!({}), &managed));
@@ -172,7 +172,7 @@ async fn foreign(ground: &Ground, count: usize) -> Result<String> {
 }
 
 /// Claims with pods whose kubelets then say nothing any more, and whose jobs are deleted.
-async fn silent(ground: &Ground, count: usize) -> Result<String> {
+async fn silent(ground: &AttackStage, count: usize) -> Result<String> {
     let nodes: Api<Node> = Api::all(ground.stage.client.clone());
     for at in 0..count {
         nodes.create(&PostParams::default(), &crate::ads::node(at)?).await?;
@@ -191,14 +191,14 @@ async fn silent(ground: &Ground, count: usize) -> Result<String> {
 }
 
 /// Machines that the attacker has a right to.
-async fn machines(ground: &Ground, count: usize, spec: impl Fn(usize) -> serde_json::Value) -> Result<()> {
+async fn machines(ground: &AttackStage, count: usize, spec: impl Fn(usize) -> serde_json::Value) -> Result<()> {
     let all = (0..count).map(|at| object::<Machine>("Machine", &format!("bobs{at}"), &spec(at)));
     create(&ground.admin(BOBS), all.collect::<Result<_>>()?).await;
     Ok(())
 }
 
 /// Waits until so many of the attacker's jobs are in one of these phases; how many are, after a while.
-async fn in_phase(ground: &Ground, count: usize, phases: &[JobPhase]) -> Result<usize> {
+async fn in_phase(ground: &AttackStage, count: usize, phases: &[JobPhase]) -> Result<usize> {
     let begun = Instant::now();
     loop {
         let all = ground.bob::<Job>().list(&ListParams::default()).await?.items;
@@ -214,7 +214,7 @@ async fn in_phase(ground: &Ground, count: usize, phases: &[JobPhase]) -> Result<
 }
 
 /// What became of what was attacked, apart from the latency of others.
-pub(crate) async fn outcome(ground: &Ground, row: Row) -> Result<String> {
+pub(crate) async fn outcome(ground: &AttackStage, row: Row) -> Result<String> {
     if row != Row::A8 {
         return Ok(String::new());
     }
