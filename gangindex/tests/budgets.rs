@@ -8,8 +8,8 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Config, CountedOffer, Cycle, FUEL_OF_A_STEP, Offer, Policy, PoolAd, Prices, Res, Role, Root,
-        Seats, Snapshot, Stop, Verdict,
+        AdId, AdKey, Collective, Config, CountedOffer, Cycle, FUEL_OF_A_STEP, Gang, Offer, Policy, PoolAd, Prices, Res,
+        Role, Root, Seats, Snapshot, Stop, Verdict,
     };
     use policy::{Account, Amounts, Quota, Tree};
 
@@ -298,6 +298,34 @@ mod tests {
         assert_eq!((gangs.len(), cycle.over_budget), (18, vec![]), "the jobs pay little for it");
         let charges: BTreeSet<&[i128]> = cycle.charges.iter().map(|(_, charges)| &**charges).collect();
         assert_eq!(charges, BTreeSet::from([&[0, 1_000_000][..], &[0, 5_000_000][..]]));
+    }
+
+    /// Jobs that may have any machine of `bob`, each another one rather.
+    fn choosy(machines: usize, jobs: usize) -> Snapshot {
+        let mut pool = Pool::default();
+        for number in 0..machines {
+            pool = pool.machine("bob", &format!("b{number:03}"), &format!("[M = {number}; Requirements = true]"));
+        }
+        for number in 0..jobs {
+            let ad = format!("[Rank = (other.M + {}) % {machines}; Requirements = other.M >= 0]", number * 40);
+            pool = pool.job("ben", &format!("j{number}"), &ad);
+        }
+        with_prices(pool.snapshot(), None, &[("bob", &format!("{} ? 1 : 5", costly(3000)))])
+    }
+
+    #[test]
+    fn q4_prices_of_gangs_that_are_listed_to_be_placed_together_are_paid_for() {
+        let snapshot = choosy(300, 6);
+        assert!(of_price(&snapshot) > 10 * config().owner_steps_max, "all of them cost much more than may be spent");
+        let cycle = Indexed::new().negotiate(&snapshot, &config(), 0);
+        assert_eq!((cycle.gangs.len(), cycle.barred.len()), (6, 0), "one after the other they cost little");
+        let finder = &mut Indexed::new();
+        let placed = matchmaker::negotiate_together(&snapshot, &config(), 0, finder, &Collective::default());
+        assert_eq!(placed.cycle.barred, BTreeSet::from(["bob".to_owned()]));
+        assert_eq!(placed.cycle.gangs.len(), 6);
+        // What the gangs cost is told, so that nobody computes it again.
+        let told: BTreeSet<AdId> = placed.cycle.charges.iter().map(|(root, _)| *root).collect();
+        assert_eq!(told, placed.cycle.gangs.iter().filter_map(Gang::root).collect());
     }
 
     #[test]

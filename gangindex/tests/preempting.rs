@@ -8,9 +8,9 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, ByAd, Config, Consent, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX, Policy,
-        PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats, SideSearches,
-        Snapshot, Usage, preempt,
+        AdId, AdKey, ByAd, Config, Consent, CountedOffer, FindGangs, HeldGang, NotPreempted, Offer,
+        PREEMPTION_ROOTS_MAX, Policy, PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root,
+        SIDE_SHARE, Seats, SideSearches, Snapshot, Usage, preempt,
     };
     use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 
@@ -406,6 +406,37 @@ mod tests {
             pool.waits(("bob", format!("w{number:02}"), 0), &text);
         }
         pool.scene(["eve", "bob"].map(account).into())
+    }
+
+    #[test]
+    fn q3_prices_that_only_preemption_reads_have_the_budget_of_all_searches() {
+        let mut pool = Pool::default();
+        for number in 0..200 {
+            pool.offer(("Machine", "eve", &format!("m{number:03}")), &format!("N = {number}"), &[("slots", 1)]);
+            pool.holds(("eve", format!("h{number:03}"), 0), MACHINE);
+        }
+        for number in 0..16 {
+            let rank = format!("(other.N + {}) % 200", number * 12);
+            let text = format!("[Rank = {rank}; Constraint = other.Type == \"Machine\"]");
+            pool.waits(("bob", format!("w{number:02}"), 0), &text);
+        }
+        let mut scene = pool.scene(["eve", "bob"].map(account).into());
+        let list = vec!["1 + 1"; 4000].join(",");
+        let price = parse_expr(&format!("member(-1, {{{list}}}) ? 1 : 5"), Dialect::Gangmatch).unwrap();
+        let counted = Arc::new(CountedOffer { charge_weight: Some(price), counters: Vec::new() });
+        let offers = scene.snapshot.ads().filter(|(_, ad)| ad.offer().is_some());
+        let offers = offers.map(|(id, _)| (id, Arc::clone(&counted))).collect();
+        let before = Policy::clone(scene.snapshot.policy.as_ref().unwrap());
+        scene.snapshot.policy = Some(Arc::new(Policy { offers, ..before }));
+        let (mut engine, mut searches, mut without) = (Indexed::new(), 0, 0);
+        let mut search = |view: &Snapshot, config: &Config, now: i64| {
+            searches += 1;
+            without += usize::from(view.barred.contains("eve"));
+            engine.negotiate(view, config, now)
+        };
+        let found = scene.preempt_with("true", &[Mode::Rank], &Evictions::up_to(60), &BTreeSet::new(), &mut search);
+        assert!(found.answers.iter().all(|(_, answer)| answer.is_err()));
+        assert!(0 < without && without < searches, "{without} of {searches} searches do without these machines");
     }
 
     #[test]

@@ -69,21 +69,20 @@ impl<'s> AccountQueue<'s> {
         queue
     }
 
-    /// The roots of a snapshot after these gangs, which count as held.
+    /// The roots of a snapshot after these gangs, which count as held at these prices.
     pub(crate) fn after(
         snapshot: &'s Snapshot,
         policy: &'s Policy,
         gangs: &[Gang],
-        (config, now): (&Config, i64),
+        prices: &mut Prices,
     ) -> AccountQueue<'s> {
         let mut queue = AccountQueue::of(snapshot, policy);
-        let mut prices = Prices::of(config, now);
         for gang in gangs {
             let account = gang.root().and_then(|root| policy.account_of.get(&root));
             let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
                 continue;
             };
-            let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, &mut prices);
+            let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, prices);
             queue.order.quotas_mut().take(node, &charge.takes);
         }
         queue.begin(0..snapshot.roots.len());
@@ -151,10 +150,13 @@ impl<'s> AccountQueue<'s> {
         placed.map(|(_, submitter)| as_usize(*submitter)).collect()
     }
 
-    /// What a gang of a root costs and counts. The seats are looked at, and not taken.
-    pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> GangCharge {
-        let mut prices = self.prices.borrow_mut();
-        let prices = prices.get_or_insert_with(|| Prices::of(config, now));
+    /// Takes these prices for those of the cycle.
+    pub(crate) fn priced(&mut self, prices: Prices) {
+        self.prices = RefCell::new(Some(prices));
+    }
+
+    /// What a gang of a root costs and counts at these prices. The seats are looked at, and not taken.
+    pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, prices: &mut Prices) -> GangCharge {
         let account = self.account(root);
         let mut seats = self.seats.of_gang((self.snapshot, gang), account);
         self.policy.charge_of((self.snapshot, gang), account, &mut seats, prices)
@@ -169,7 +171,8 @@ impl<'s> AccountQueue<'s> {
         let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
         let quotas = self.order.quotas();
         let mut takes = self.spare.take();
-        let (members, sum) = self.policy.count((self.snapshot, gang), shared, prices, |counter, amount| {
+        let mut price = self.policy.priced((self.snapshot, gang), prices);
+        let (members, sum) = self.policy.count((self.snapshot, gang), shared, &mut price, |counter, amount| {
             self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
         });
         takes.set(quotas.charge(), sum);

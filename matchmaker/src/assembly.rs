@@ -10,6 +10,7 @@ use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::Port;
 use crate::score::{FixedPoint, Score};
+use crate::sets::HASHED;
 use sets::BoundSet;
 
 mod ask;
@@ -47,6 +48,10 @@ pub struct Assembly<'s> {
 /// How often the root's own constraints may run out before no more candidates are tried: what takes so much for some takes it
 /// for others, too.
 const COSTLY_MAX: u64 = 3;
+
+/// What the identity of a member costs, in fuel, if it was hashed or not.
+const HASH_FUEL: u64 = 100;
+const IDENTITY_FUEL: u64 = 2;
 
 /// A constraint of the root that takes more than an evaluation may.
 #[derive(Clone, Copy, Debug)]
@@ -389,6 +394,12 @@ impl<'s> Assembly<'s> {
             let seat = self.seats.iter().find(|seat| seat.id == *offer);
             seat.into_iter().for_each(|seat| self.pay(seat.seed, *fuel));
         }
+    }
+
+    /// Charges the root for telling a member apart: the text of its identity is made and compared, and a long text was hashed for it.
+    fn pay_identity(&self, identity: &str) {
+        let fuel = if identity.starts_with(HASHED) { HASH_FUEL } else { IDENTITY_FUEL };
+        self.fuel.set(self.fuel.get().saturating_add(fuel));
     }
 
     /// Charges the root for this many steps.

@@ -68,6 +68,22 @@ impl Owners {
         self.barred.insert(namespace.to_owned());
     }
 
+    /// What may be spent from now on.
+    pub(crate) fn limit(&mut self, steps_max: u64) {
+        self.fuel_max = steps_max.saturating_mul(FUEL_OF_A_STEP);
+    }
+
+    /// Goes on from what was paid, and which namespaces have paid too much.
+    pub(crate) fn take_over(&mut self, fuel: &BTreeMap<String, u64>, barred: &BTreeSet<String>) {
+        self.fuel.clone_from(fuel);
+        self.barred.extend(barred.iter().cloned());
+    }
+
+    /// The namespaces whose offers are left out in the end.
+    pub(crate) fn into_barred(self) -> BTreeSet<String> {
+        self.barred
+    }
+
     /// Whether the offers of a namespace are left out, but for its own jobs.
     pub fn bars(&self, namespace: &str) -> bool {
         !self.barred.is_empty() && self.barred.contains(namespace)

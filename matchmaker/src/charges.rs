@@ -9,7 +9,7 @@ use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
 use crate::budget::{FAIR_FUEL, Owners};
 use crate::by_ad::ByAd;
 use crate::capacity::{Ask, Res};
-use crate::gang::Gang;
+use crate::gang::{Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::score::FixedPoint;
 
@@ -35,7 +35,7 @@ pub struct Policy {
 }
 
 /// What claims cost in one cycle: the `chargeWeight` of an offer is evaluated once for each allocation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Prices {
     context: Context,
     known: HashMap<(AdId, Res), Option<Amount>>,
@@ -61,9 +61,16 @@ impl Prices {
     }
 
     /// Evaluates nothing more of offers of these namespaces for jobs of others: what is not known by then costs as if they stated nothing.
-    fn bar(&mut self, namespaces: &BTreeSet<String>) {
+    pub(crate) fn bar(&mut self, namespaces: &BTreeSet<String>) {
         if self.barred.len() != namespaces.len() {
             self.barred.clone_from(namespaces);
+        }
+    }
+
+    /// Takes over what the members of a gang cost that the cycle has found: nothing of it is evaluated again.
+    pub(crate) fn learn(&mut self, gang: &Gang, charges: &[Amount]) {
+        for (member, micros) in gang.members.iter().zip(charges).filter(|(member, _)| member.edge.is_some()) {
+            self.known.insert((member.ad, member.ask.allocation.clone()), Some(*micros));
         }
     }
 
@@ -193,33 +200,67 @@ impl Policy {
         seats: &mut Seats,
         prices: &mut Prices,
     ) -> GangCharge {
+        self.charge_at((snapshot, gang), account, seats, &mut self.priced((snapshot, gang), prices))
+    }
+
+    /// The same of a gang whose members cost so much, as was recorded when it was found; nothing is evaluated.
+    pub fn charge_as_recorded(
+        &self,
+        (snapshot, gang): (&Snapshot, &Gang),
+        account: &Arc<str>,
+        seats: &mut Seats,
+        charges: &[Amount],
+    ) -> GangCharge {
+        let recorded = |place: usize, _: &Member, _: &PoolAd| charges.get(place).copied().unwrap_or(0);
+        self.charge_at((snapshot, gang), account, seats, &mut { recorded })
+    }
+
+    fn charge_at(
+        &self,
+        (snapshot, gang): (&Snapshot, &Gang),
+        account: &Arc<str>,
+        seats: &mut Seats,
+        price: &mut impl FnMut(usize, &Member, &PoolAd) -> Amount,
+    ) -> GangCharge {
         let mut takes = Amounts::new();
-        let (members, sum) = self.count((snapshot, gang), Some((account, seats)), prices, |number, amount| {
+        let (members, sum) = self.count((snapshot, gang), Some((account, seats)), price, |number, amount| {
             let counter = self.counters.get(number);
             counter.into_iter().for_each(|counter| *takes.entry(Arc::clone(counter)).or_default() += amount);
         });
         GangCharge { members, takes: taken_by_gang(sum, takes) }
     }
 
-    /// What each member of a gang costs, and what all cost together beside the shared seats that its account holds; without these, nothing is
-    /// shared. Reports how much each offer counts, by the numbers of counters.
+    /// What the members of a gang cost, each with its place and its ad.
+    pub(crate) fn priced<'p>(
+        &'p self,
+        (snapshot, gang): (&'p Snapshot, &Gang),
+        prices: &'p mut Prices,
+    ) -> impl FnMut(usize, &Member, &PoolAd) -> Amount + use<'p> {
+        let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
+        move |_, member, ad| {
+            let counted = self.offers.get(member.ad).map(|counted| &**counted);
+            self.charge((member.ad, ad), counted, &member.ask, root, prices)
+        }
+    }
+
+    /// What each member of a gang costs at some prices, and what all cost together beside the shared seats that its account holds; without
+    /// these, nothing is shared. Reports how much each offer counts, by the numbers of counters.
     pub(crate) fn count(
         &self,
         (snapshot, gang): (&Snapshot, &Gang),
         mut shared: Option<(&Arc<str>, &mut Seats)>,
-        prices: &mut Prices,
+        price: &mut impl FnMut(usize, &Member, &PoolAd) -> Amount,
         mut counts: impl FnMut(usize, Amount),
     ) -> (Vec<Amount>, Amount) {
-        let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
         let (mut members, mut sum) = (Vec::with_capacity(gang.members.len()), 0);
-        for member in &gang.members {
+        for (place, member) in gang.members.iter().enumerate() {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
             let Some(ad) = ad else {
                 members.push(0);
                 continue;
             };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
-            let micros = self.charge((member.ad, ad), counted, &member.ask, root, prices);
+            let micros = price(place, member, ad);
             members.push(micros);
             let allocation = &member.ask.allocation;
             let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
@@ -327,7 +368,6 @@ fn micros(value: &Value) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
-    use crate::gang::Member;
     use crate::score::Score;
 
     use super::*;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
+use crate::budget::{Accounts, FUEL_OF_A_STEP, Owners};
 use crate::charges::{Prices, Seats, charge_by_weights};
 use crate::cycle::{negotiate, negotiate_first};
 use crate::finder::{Cycle, Finder, Round, Turn};
@@ -158,28 +159,35 @@ pub fn negotiate_together<F: Finder>(
     let quiet = Config { explains: false, ..config.clone() };
     let before = negotiate_first(first, collective.window, &quiet, now, finder);
     let in_turn: BTreeMap<AdId, &Gang> = before.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
+    let mut prices = Prices::of(config, now);
+    before.charged().for_each(|(gang, charges)| prices.learn(gang, charges));
     // 2. The window: the first roots in that order.
-    let Turns { order: window, guaranteed, names } = turns(first, collective.window, &in_turn, config, now);
+    let Turns { order: window, guaranteed, names } = turns(first, collective.window, &in_turn, &prices, (config, now));
     let window = window.as_slice();
     // 3. The gangs that each root may have, and what they take.
     let listing = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
-    let round = Round::of(first, &listing, now, names.iter());
-    let Listings { numbers, gangs, mut effort, pinned } =
-        listing_of(window, (&in_turn, &guaranteed), collective, finder, round);
+    let mut round = Round::of(first, &listing, now, names.iter());
+    round.owners.take_over(&before.owners_fuel, &before.barred);
+    let Listings { numbers, gangs, mut effort, pinned, owners } =
+        listing_of(window, (&in_turn, &guaranteed), collective, finder, (round, &mut prices));
     // 4. Place them together.
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
     effort.steps = placed.steps;
     // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
     let chosen = gangs.chosen(&placed.choices, &placed.equal);
-    let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), config, now);
+    let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), &mut prices);
     let mut taken = fitting(snapshot, chosen).filter(is_kept).unwrap_or_else(|| {
         window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
     });
     let disagreements = if config.verify_gangs { refused(&mut taken, snapshot, config, now) } else { Vec::new() };
     // 6. Serve the others in turn, and explain the rest.
     let mut rest = snapshot.after(&taken);
-    rest.policy = quotas::charged(snapshot, &taken, config, now);
+    let (policy, charges) = quotas::charged(snapshot, &taken, &mut prices).unzip();
+    rest.policy = policy.map(Arc::new);
+    rest.owners_fuel.clone_from(owners.paid());
+    rest.barred.extend(owners.into_barred());
     let mut cycle = with_costs_of(&before, negotiate(&rest, config, now, finder));
+    cycle.charges.extend(charges.unwrap_or_default());
     cycle.disagreements.extend(disagreements);
     taken.append(&mut cycle.gangs);
     let places: BTreeMap<AdId, usize> = window.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
@@ -232,6 +240,8 @@ struct Listings {
     effort: Spent,
     /// How many roots are pinned.
     pinned: usize,
+    /// What the expressions of offers have cost others by then.
+    owners: Owners,
 }
 
 /// Lists the gangs that the roots of a window may have.
@@ -240,14 +250,14 @@ fn listing_of<'s, F: Finder>(
     (in_turn, guaranteed): (&BTreeMap<AdId, &Gang>, &BTreeSet<AdId>),
     collective: &Collective,
     finder: &mut F,
-    mut round: Round<'s>,
+    (mut round, prices): (Round<'s>, &mut Prices),
 ) -> Listings {
-    let (snapshot, config, now) = (round.snapshot, round.config, round.now);
+    let snapshot = round.snapshot;
     let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
     // what is charged for them may tell them apart
     let alike = if snapshot.policy.is_none() { finder.alike(&mut run, window, &mut round) } else { BTreeMap::new() };
-    let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair, (config, now)), Spent::default());
-    let (mut prices, mut pinned, mut shares) = (Prices::of(config, now), 0, Shares::of(window, collective));
+    let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair), Spent::default());
+    let (mut pinned, mut shares) = (0, Shares::of(window, collective));
     for turn in window {
         let listed = gangs_of(turn, shares.of_one(turn, snapshot), finder, &mut run, &mut round);
         shares.pay(turn, &listed.gangs);
@@ -256,13 +266,30 @@ fn listing_of<'s, F: Finder>(
         let is_pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
         pinned += usize::from(is_pinned);
         let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
-        let mut weigh = |gang: &Gang| weight(&collective.weight, (snapshot, gang), &mut prices);
-        let dues = Dues { submitter, pinned: is_pinned };
-        columns.add((turn, dues), listed, in_turn.get(&turn.ad).copied(), &mut weigh);
+        let dues = Dues { submitter, pinned: is_pinned, weight: &collective.weight };
+        let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
+        columns.add((turn, dues), listed, in_turn.get(&turn.ad).copied(), bill);
     }
     finder.end(&mut run, &mut round);
     let (numbers, gangs) = columns.finish();
-    Listings { numbers, gangs, effort, pinned }
+    Listings { numbers, gangs, effort, pinned, owners: round.owners }
+}
+
+/// What the gangs of one root cost, and who pays for finding that out.
+pub(crate) struct Bill<'b> {
+    turn: &'b Turn<'b>,
+    pub(crate) prices: &'b mut Prices,
+    owners: &'b mut Owners,
+    accounts: &'b mut Accounts,
+}
+
+impl Bill<'_> {
+    /// Pays for what was evaluated since this was called last. Says whether more can be paid for.
+    pub(crate) fn settle(&mut self, snapshot: &Snapshot) -> bool {
+        let own = self.prices.settle(snapshot, self.turn.ad, self.owners);
+        self.accounts.pay(self.turn.submitter, own / FUEL_OF_A_STEP);
+        own == 0 || self.accounts.left(self.turn.submitter) > 0
+    }
 }
 
 /// So many gangs of a root are always listed; of a wide one not so many.
@@ -373,7 +400,7 @@ fn gangs_of<'s, F: Finder>(
 }
 
 /// What the best gang of a root counts.
-fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices) -> u64 {
+pub(crate) fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices) -> u64 {
     let Weight::Charge(weights) = weight else { return 1 };
     let account = gang.root().and_then(|root| snapshot.policy.as_ref()?.account_of.get(&root));
     let micros = match snapshot.policy.as_deref().zip(account) {
@@ -457,10 +484,11 @@ fn turns<'s>(
     snapshot: &'s Snapshot,
     count: usize,
     gangs: &BTreeMap<AdId, &Gang>,
-    config: &Config,
-    now: i64,
+    prices: &Prices,
+    (config, now): (&Config, i64),
 ) -> Turns<'s> {
     let mut line = Line::of(snapshot);
+    line.at(prices);
     let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new(), names: line.names() };
     while turns.order.len() < count {
         let Some(turn) = line.next() else { break };

@@ -119,6 +119,14 @@ pub struct Cycle {
     pub disagreements: Vec<AdId>,
 }
 
+impl Cycle {
+    /// The gangs of which it is known what their members cost, with that.
+    pub(crate) fn charged(&self) -> impl Iterator<Item = (&Gang, &[Amount])> {
+        let charges: BTreeMap<AdId, &[Amount]> = self.charges.iter().map(|(root, own)| (*root, &**own)).collect();
+        self.gangs.iter().filter_map(move |gang| Some((gang, *charges.get(&gang.root()?)?)))
+    }
+}
+
 /// A cycle in progress: its input, what it may cost, and its result so far.
 #[derive(Debug)]
 pub struct Round<'s> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use policy::Amount;
 
 use crate::account_queue::{AccountQueue, NumberedCharge};
+use crate::charges::Prices;
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
@@ -44,6 +45,13 @@ impl<'s> Line<'s> {
         match &snapshot.policy {
             None => Line::Submitters(Queue::of(snapshot)),
             Some(policy) => Line::Accounts(Box::new(AccountQueue::of(snapshot, policy))),
+        }
+    }
+
+    /// Takes these prices for what claims cost, as far as they are known.
+    pub(crate) fn at(&mut self, prices: &Prices) {
+        if let Line::Accounts(queue) = self {
+            queue.priced(prices.clone());
         }
     }
 

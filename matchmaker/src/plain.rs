@@ -161,7 +161,8 @@ fn search_for(
     owners.into_iter().for_each(|owners| assembly.charge_owners(owners));
     let ports = assembly.seats().first().map_or(0, |seat| seat.ad.ports.list.len());
     let mut agenda = (0..ports).rev().map(|port| Task::Fill { member: 0, port }).collect();
-    let mut search = Search { snapshot, config, exclusions, assembly, steps: 0, gave_up: false, visitor };
+    let mut search =
+        Search { snapshot, config, exclusions, assembly, steps: 0, passed_over: 0, gave_up: false, visitor };
     let _ = search.advance(&mut agenda);
     let ended = Ended {
         gave_up: search.gave_up || search.assembly.is_cut(),
@@ -196,9 +197,14 @@ struct Search<'s, 'v, 'w> {
     exclusions: &'s BTreeSet<AdKey>,
     assembly: Assembly<'s>,
     steps: u64,
+    /// How many ads were passed over that may not be tried.
+    passed_over: u64,
     gave_up: bool,
     visitor: &'v mut Visitor<'w>,
 }
+
+/// How many ads are passed over in about the time of a step.
+const ADS_OF_A_STEP: u64 = 256;
 
 impl<'s> Search<'s, '_, '_> {
     /// Does the next task in every possible way. Leaves the agenda and the assembly unchanged.
@@ -261,6 +267,8 @@ impl<'s> Search<'s, '_, '_> {
         agenda: &mut Vec<Task>,
     ) -> ControlFlow<()> {
         if !self.assembly.admits(id, ad, member) {
+            self.passed_over += 1;
+            self.steps += u64::from(self.passed_over.is_multiple_of(ADS_OF_A_STEP));
             return ControlFlow::Continue(());
         }
         for via in ad.ports.entries() {
@@ -304,5 +312,38 @@ impl<'s> Search<'s, '_, '_> {
         };
         self.assembly.disconnect(member);
         flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use classad::{Dialect, parse_ad};
+
+    use super::*;
+    use crate::model::{Offer, Role};
+
+    #[test]
+    fn s4_ads_that_may_not_be_tried_are_paid_for_when_there_are_many() {
+        let ad = |kind: &str, name: String, text: &str| {
+            let key = AdKey { kind: kind.into(), namespace: "n".into(), name: name.clone() };
+            PoolAd::asking(key, &name, &parse_ad(text, Dialect::Gangmatch).unwrap())
+        };
+        let machine = |number: usize, open: bool| {
+            let offer = Offer { open, ..Offer::of([("slots".to_owned(), 1)].into_iter().collect()) };
+            let ad = ad("Machine", format!("m{number:05}"), "[Constraint = true]");
+            PoolAd { role: Role::Offers(Box::new(offer)), ..ad }
+        };
+        let steps = |closed: usize| {
+            let job = ad("Job", "j".into(), "[Ports = {[Label = m; Count = 4; Constraint = true]}]");
+            let machines = (0..closed + 8).map(|number| machine(number, number < 8));
+            let snapshot = Snapshot::new(machines.chain([job]).collect());
+            let root = snapshot.ads().find(|(_, ad)| ad.offer().is_none()).map(|(id, _)| id).unwrap();
+            let listing = Listing { exclusions: &BTreeSet::new(), among: None, cap: 1000 };
+            let listed = list(&snapshot, root, &listing, &Config::product(), 0);
+            assert_eq!(listed.gangs.len(), 70);
+            listed.steps
+        };
+        let (few, many) = (steps(0), steps(20_000));
+        assert!(many > 10 * few, "{many} {few}");
     }
 }

@@ -10,10 +10,9 @@ mod terms;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use policy::{Amounts, Evictions, Mode, Quotas, Refusal};
+use policy::{Amount, Amounts, Evictions, Mode, Quotas, Refusal};
 
 use crate::account_queue::AccountQueue;
-use crate::charges::Prices;
 use crate::gang::Gang;
 use crate::left_over::{SideSearches, StepsLeft, TurnsLeft};
 use crate::model::{AdId, Config, Snapshot};
@@ -93,6 +92,8 @@ pub enum NotPreempted {
 pub struct Preemptions {
     /// For each root that was looked at.
     pub answers: Vec<(AdId, Result<Proposal, NotPreempted>)>,
+    /// What the members of proposed gangs cost, each with its root, in micros.
+    pub charges: Vec<(AdId, Vec<Amount>)>,
     /// The steps that submitters have spent on roots for which nothing is preempted. Without submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
 }
@@ -117,19 +118,21 @@ pub fn preempt(
     if left.roots.is_empty() || preempting.held.is_empty() {
         return all;
     }
-    let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
+    let mut prices = search.take_prices(config, now);
+    let mut queue = AccountQueue::after(&left, &policy, gangs, &mut prices);
     let mut quotas: Quotas<'_> = queue.quotas().clone();
     for gang in preempting.ending {
         policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
     }
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
-    let mut claimed = ClaimedGangs::of(&pool, preempting.held, (config, now));
+    let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
     let mut steps = StepsLeft::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
     let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
-    let mut turns = TurnsLeft::of(left.roots.iter().map(|root| queue.account(root)), PREEMPTION_ROOTS_MAX);
+    let accounts = left.roots.iter().map(|root| queue.account(root));
+    let mut turns = TurnsLeft::of(accounts, queue.names().len(), PREEMPTION_ROOTS_MAX, config.seed);
     while let Some(turn) = queue.next() {
-        if config.stop.is_set() || !turns.take(queue.account(turn.root)) {
+        if config.stop.is_set() || !turns.take(queue.account(turn.root), turn.submitter) {
             queue.not_found();
             continue;
         }
@@ -145,9 +148,9 @@ pub fn preempt(
             now,
         };
         let mut of_root = steps.for_root(turn.submitter);
-        let mut answer = question.ask(&mut claimed, &mut of_root, search);
+        let mut answer = question.ask(&mut claimed, &mut of_root, (search, &mut prices));
         if matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded)
-            && let Some(from) = question.old_enough_from(&mut claimed, &mut of_root, search)
+            && let Some(from) = question.old_enough_from(&mut claimed, &mut of_root, (search, &mut prices))
         {
             answer = Err(NotPreempted::TooYoung(from));
         }
@@ -159,7 +162,7 @@ pub fn preempt(
         }
         steps.pay(turn.submitter, of_root, answer.is_err());
         if let Ok(proposal) = &answer {
-            let charge = queue.charge_of(turn.root, &proposal.gang, config, now);
+            let charge = queue.charge_of(turn.root, &proposal.gang, &mut prices);
             for gang in proposal.victims.iter().filter_map(|place| preempting.held.get(*place)) {
                 policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
             }
@@ -169,10 +172,12 @@ pub fn preempt(
             pool = pool.freed(freed).after(std::slice::from_ref(&proposal.gang));
             ended.extend(proposal.victims.iter().copied());
             evictions.spend(&account, proposal.victims.len());
+            all.charges.push((turn.ad, charge.members));
         }
         queue.not_found();
         all.answers.push((turn.ad, answer));
     }
+    search.keep_prices(prices);
     all.fruitless = steps.fruitless();
     all
 }
@@ -185,10 +190,10 @@ fn is_permitted(evictions: &Evictions, proposal: &Proposal, account: &str, preem
 }
 
 /// Whether a nomination that was stored is still right, by the same question as before: the gangs that it names, as far as they have not ended,
-/// may be preempted for its gang, and make room for it.
+/// may be preempted for its gang, and make room for it. `charges`: what the members of the gang cost, as was recorded when it was found.
 pub fn is_still_right(
     snapshot: &Snapshot,
-    (root, gang): (AdId, &Gang),
+    (root, gang, charges): (AdId, &Gang, &[Amount]),
     victims: &BTreeSet<usize>,
     preempting: &Preempting<'_>,
     (config, now): (&Config, i64),
@@ -205,11 +210,11 @@ pub fn is_still_right(
     let own = gang.members.iter().map(|member| (member.ad, &member.ask));
     let pool = snapshot.freed(ending.map(|member| (member.ad, &member.ask)).chain(own));
     let mut seats = policy.seats.of_gang((&pool, gang), account);
-    let charge = policy.charge_of((&pool, gang), account, &mut seats, &mut Prices::of(config, now));
+    let charge = policy.charge_as_recorded((&pool, gang), account, &mut seats, charges);
     // What is nominated counts as held already.
     policy.tree.own_roots(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
     let (quotas, ended) = (&quotas, &ended);
     let question =
         PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
-    question.is_answered_by(&mut ClaimedGangs::of(&pool, preempting.held, (config, now)), gang)
+    question.is_answered_by(&mut ClaimedGangs::of(&pool, preempting.held, config), gang, charge.takes)
 }

@@ -7,12 +7,11 @@ mod occupancy;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::{Amounts, Quotas};
+use policy::{Amount, Amounts, Quotas};
 
 use crate::account_queue::AccountQueue;
-use crate::budget::Owners;
 use crate::capacity::Ask;
-use crate::charges::Policy;
+use crate::charges::{Policy, Prices};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::left_over::{RootSteps, SideSearches, StepsLeft, TurnsLeft};
@@ -72,6 +71,8 @@ pub struct Reservation {
 pub struct Reservations {
     /// Those that are to be made, in the order in which roots are served.
     pub made: Vec<Reservation>,
+    /// What the members of their gangs cost, each with its root, in micros.
+    pub charges: Vec<(AdId, Vec<Amount>)>,
     /// The steps that submitters have spent on roots for which nothing is reserved. Without submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
     /// The roots that had a turn, and for which nothing can be reserved; only if more roots wait than have a turn.
@@ -98,21 +99,22 @@ pub fn reserve(
     if left.roots.is_empty() || reserving.room == 0 {
         return all;
     }
-    let mut queue = AccountQueue::after(&left, &policy, gangs, (config, now));
+    let mut prices = search.take_prices(config, now);
+    let mut queue = AccountQueue::after(&left, &policy, gangs, &mut prices);
     let roots: BTreeMap<AdId, &Root> = snapshot.roots.iter().map(|root| (root.ad, root)).collect();
-    let found = gangs.iter().filter_map(|gang| found_now((&roots, gang), &queue, reserving, (config, now)));
+    let found = gangs.iter().filter_map(|gang| found_now((&roots, gang), &queue, reserving, &mut prices));
     let held: Vec<HeldOffers> = reserving.held.iter().cloned().chain(found).collect();
     let occupancy = Occupancy::of(&held);
     let everything = left.freed(occupancy.all());
     let (mut quotas, mut taken) = (queue.quotas().clone(), reserving.nominated.clone());
     let mut steps = StepsLeft::of(queue.names(), ROOTS_MAX, &snapshot.frugal, config);
-    let mut owners = Owners::new(config.owner_steps_max);
-    let mut turns = TurnsLeft::of(left.roots.iter().map(|root| queue.account(root)), ROOTS_MAX);
+    let accounts = left.roots.iter().map(|root| queue.account(root));
+    let mut turns = TurnsLeft::of(accounts, queue.names().len(), ROOTS_MAX, config.seed);
     while let Some(turn) = queue.next() {
         if all.made.len() == reserving.room || config.stop.is_set() {
             break;
         }
-        if !turns.take(queue.account(turn.root)) {
+        if !turns.take(queue.account(turn.root), turn.submitter) {
             queue.not_found();
             continue;
         }
@@ -120,45 +122,39 @@ pub fn reserve(
         let target =
             Target { left: &left, everything: &everything, occupancy: &occupancy, quotas: &quotas, taken: &taken };
         let is_hopeless = |best: &Option<Reservation>| best.is_none() && left.roots.len() > ROOTS_MAX;
-        let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search, &mut owners));
+        let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search, &mut prices));
         steps.pay(turn.submitter, of_root, best.is_none());
         all.hopeless.extend(is_hopeless(&best).then_some(turn.ad));
         if let Some(reservation) = best {
             let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
             taken.extend(keys);
-            let charge = queue.charge_of(turn.root, &reservation.gang, config, now);
+            let charge = queue.charge_of(turn.root, &reservation.gang, &mut prices);
             policy
                 .tree
                 .own_roots(queue.account(turn.root))
                 .into_iter()
                 .for_each(|node| quotas.take(node, &charge.takes));
+            all.charges.push((turn.ad, charge.members));
             all.made.push(reservation);
         }
         queue.not_found();
     }
+    search.keep_prices(prices);
     all.fruitless = steps.fruitless();
     all
 }
 
-/// Whether its quotas allow a root a gang that is held for it, which counts as held already.
-pub fn may_keep(
-    snapshot: &Snapshot,
-    (root, gang): (AdId, &Gang),
-    held: &[HeldOffers],
-    (config, now): (&Config, i64),
-) -> bool {
+/// Whether its quotas allow a root a gang that is held for it, which counts as held already. `charges`: what its members cost, as was recorded
+/// when it was found.
+pub fn may_keep(snapshot: &Snapshot, (root, gang): (AdId, &Gang), charges: &[Amount], held: &[HeldOffers]) -> bool {
     let Some(policy) = snapshot.policy.clone() else { return false };
     let Some(account) = policy.account_of.get(&root) else { return false };
     let Some(own_roots) = policy.tree.own_roots(account) else { return false };
     let occupancy = Occupancy::of(held);
     let without = snapshot.freed(unshared(gang));
     let Some(in_the_way) = occupancy.in_the_way(&without, gang) else { return true };
-    let charge = policy.charge_of(
-        (snapshot, gang),
-        account,
-        &mut policy.seats.of_gang((snapshot, gang), account),
-        &mut crate::charges::Prices::of(config, now),
-    );
+    let mut seats = policy.seats.of_gang((snapshot, gang), account);
+    let charge = policy.charge_as_recorded((snapshot, gang), account, &mut seats, charges);
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
     quotas.give_back(own_roots, &charge.takes);
     occupancy.give_back(&in_the_way, &policy, &mut quotas);
@@ -182,11 +178,11 @@ fn found_now(
     (roots, gang): (&BTreeMap<AdId, &Root>, &Gang),
     queue: &AccountQueue<'_>,
     reserving: &Reserving<'_>,
-    (config, now): (&Config, i64),
+    prices: &mut Prices,
 ) -> Option<HeldOffers> {
     let id = gang.root()?;
     let root = roots.get(&id)?;
-    let takes = queue.charge_of(root, gang, config, now).takes;
+    let takes = queue.charge_of(root, gang, prices).takes;
     let offers = gang.members.iter().filter(|member| member.edge.is_some());
     Some(HeldOffers {
         account: Arc::clone(queue.account(root)),
@@ -215,7 +211,7 @@ impl Target<'_> {
         (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
         policy: &Policy,
         (config, now): (&Config, i64),
-        (steps, search, owners): (&mut RootSteps, &mut SideSearches<'_>, &mut Owners),
+        (steps, search, prices): (&mut RootSteps, &mut SideSearches<'_>, &mut Prices),
     ) -> Option<Reservation> {
         let mut view = self.everything.without_roots();
         view.barred.clone_from(&self.left.barred);
@@ -239,8 +235,8 @@ impl Target<'_> {
             if let Some(in_the_way) = in_the_way {
                 let mut quotas = self.quotas.clone();
                 self.occupancy.give_back(&in_the_way, policy, &mut quotas);
-                let takes = queue.charge_of(turn.root, &gang, config, now).takes;
-                steps.burn(queue.settle(turn.ad, owners));
+                let takes = queue.charge_of(turn.root, &gang, prices).takes;
+                steps.burn(prices.settle(self.left, turn.ad, search.owners()));
                 let own_roots = policy.tree.own_roots(queue.account(turn.root))?;
                 let (free_at, count) = (self.occupancy.end(&in_the_way), in_the_way.len());
                 let cost = (free_at.is_none(), free_at, count);

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use classad::{Ad, Expr, Kind, Name, Span, Value};
 
-use crate::share::digest;
+use crate::share::{TEXT_MAX, digest};
 
 /// The most ads that one port binds: with the root, the most members of a gang.
 pub const SET_MAX: usize = 63;
@@ -138,16 +138,19 @@ fn member_attributes(field: &Name, expr: &Expr, label: &Name) -> Result<Vec<Memb
 
 /// Strings that are longer are told apart by their digests.
 const IDENTITY_MAX: usize = 64;
+/// How the identities of these begin. No canonical text does.
+pub(crate) const HASHED: &str = "sha256 ";
 
 /// A short text for a value, equal for values that are the same in the sense of `is`. None for what is no value of a member here: undefined,
-/// an error, a list, an ad, and what is no number.
+/// an error, a list, an ad, what is no number, and a text of more than 4096 bytes.
 pub fn identity(value: &Value) -> Option<String> {
     match value {
         Value::Undefined | Value::Error | Value::List(_) | Value::Ad(_) => None,
         Value::Real(real) if real.is_nan() => None,
+        Value::String(text) if text.len() > TEXT_MAX => None,
         Value::Real(real) if *real == 0.0 => Some(Value::Real(0.0).canonical()),
         // No canonical text begins with a letter that is no keyword.
-        Value::String(text) if text.len() > IDENTITY_MAX => Some(format!("sha256 {}", digest(text))),
+        Value::String(text) if text.len() > IDENTITY_MAX => Some(format!("{HASHED}{}", digest(text))),
         other => Some(other.canonical()),
     }
 }
@@ -175,11 +178,12 @@ mod tests {
     #[test]
     fn f21_identities_are_short_and_those_of_long_texts_differ() {
         let of = |text: String| identity(&Value::string(text.as_str())).unwrap();
-        let (one, other) = ("x".repeat(1_000_000), format!("{}y", "x".repeat(999_999)));
+        let (one, other) = ("x".repeat(TEXT_MAX), format!("{}y", "x".repeat(TEXT_MAX - 1)));
         assert!(of(one.clone()).len() < 100);
         assert_eq!(of(one.clone()), of(one.clone()));
         assert_ne!(of(one.clone()), of(other));
         assert_ne!(of(one.clone()), of(of(one)), "no text has the identity of a longer one");
+        assert_eq!(identity(&Value::string("x".repeat(TEXT_MAX + 1))), None, "what would take long to tell apart");
     }
 
     #[test]

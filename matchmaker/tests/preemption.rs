@@ -296,7 +296,8 @@ fn a_stored_nomination_is_right_as_long_as_its_victims_may_be_preempted() {
     let ask = |terms: &PreemptionTerms| {
         let evictions = Evictions::up_to(9);
         let preempting = Preempting { terms, held: &scene.held, ending: &[], spared: &spared, evictions: &evictions };
-        let gang = (proposal.root, &proposal.gang);
+        let charges = found.charges.iter().find(|(root, _)| *root == proposal.root).unwrap();
+        let gang = (proposal.root, &proposal.gang, charges.1.as_slice());
         is_still_right(&nominated, gang, &victims, &preempting, (&Config::product(), NOW))
     };
     assert!(ask(&strict));

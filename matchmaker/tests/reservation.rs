@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use classad::{Dialect, parse_ad};
+use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd, Res,
-    Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill, free_at,
-    held_for_others, may_keep, negotiate, reserve, verify,
+    AdId, AdKey, ByAd, Config, Consent, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd,
+    Res, Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill,
+    free_at, held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -227,7 +227,8 @@ impl World {
             let mut gangs = cycle.gangs.clone();
             if let Some(gang) = seen {
                 let free_at = free_at(&here.pool, gang, &here.held);
-                let reserved = [StoredReservation { root: big, gang: gang.clone(), free_at }];
+                let reserved =
+                    [StoredReservation { root: big, gang: gang.clone(), charges: charges_of(gang), free_at }];
                 let all: BTreeMap<AdId, i64> = unmatched.iter().map(|root| (*root, now)).collect();
                 let ends = if mistake == Some(Mistake::AnyLength) { &all } else { &here.ends };
                 let held = HeldGangs { reserved: &reserved, waiting: &unmatched, ends };
@@ -366,15 +367,69 @@ fn nothing_is_held_beyond_the_number_that_is_permitted_twice_or_against_a_quota(
     let taken = world.at(0, &running, &BTreeSet::new(), Some(&gang), None);
     assert!(reserved(&taken, 1).is_empty());
     assert_eq!(free_at(&taken.pool, &gang, &taken.held), Some(5));
-    let config = Config::product();
     let keeps = |max: Option<i128>| {
         let quota = max.map(|max| Quota { max: Some(max), ..Quota::default() });
         let taken = world.at(0, &running, &BTreeSet::new(), Some(&gang), quota);
-        may_keep(&taken.pool, (taken.big.unwrap(), &gang), &taken.held, (&config, 0))
+        may_keep(&taken.pool, (taken.big.unwrap(), &gang), &charges_of(&gang), &taken.held)
     };
     assert_eq!([None, Some(2_000_000), Some(1_999_999)].map(keeps), [true, true, false]);
     let quota = Some(Quota { max: Some(1_000_000), ..Quota::default() });
     assert!(reserved(&world.at(0, &running, &BTreeSet::new(), None, quota), 1).is_empty());
+}
+
+/// What the members of a gang cost.
+fn charges_of(gang: &Gang) -> Vec<i128> {
+    (0..gang.members.len()).map(|place| if place == 0 { 0 } else { 1_000_000 }).collect()
+}
+
+/// The same pool, in which each machine states what it costs.
+fn with_price(pool: &Snapshot, price: &str) -> Snapshot {
+    let counted = CountedOffer { charge_weight: parse_expr(price, Dialect::Gangmatch).ok(), counters: Vec::new() };
+    let offers = pool.ads().filter(|(_, ad)| ad.offer().is_some()).map(|(id, _)| (id, Arc::new(counted.clone())));
+    let policy = Policy { offers: offers.collect(), ..Policy::clone(pool.policy.as_ref().unwrap()) };
+    let mut pool = pool.clone();
+    pool.policy = Some(Arc::new(policy));
+    pool
+}
+
+#[test]
+fn q3_what_is_reserved_costs_what_was_recorded_and_no_price_is_evaluated_for_it() {
+    let (world, running) = full(&[true; 3], &[9, 5, 3], &[]);
+    let gang = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1).remove(0).gang;
+    let quota = Some(Quota { max: Some(2_000_000), ..Quota::default() });
+    let taken = world.at(0, &running, &BTreeSet::new(), Some(&gang), quota);
+    let keeps = |charges: &[i128]| {
+        may_keep(&with_price(&taken.pool, "1000"), (taken.big.unwrap(), &gang), charges, &taken.held)
+    };
+    assert!(keeps(&charges_of(&gang)), "dearer by now, and within the quota as it was found");
+    assert!(!keeps(&[0, 1_000_000, 1_000_001]));
+}
+
+#[test]
+fn q3_what_gangs_of_a_cycle_cost_is_not_evaluated_again_for_reservation() {
+    // Two of three machines are free, and a small job gets one of them in this cycle; the quota of its account is full with it.
+    let (world, running) = full(&[true; 3], &[9, 5, 3], &[Small { comes: 0, runs: 2, says: true }]);
+    let waiting = BTreeSet::from([3]);
+    let mut here = world.at(4, &running[..2], &waiting, None, None);
+    here.pool = with_price(&here.pool, "1000");
+    let cycle = plain(&here.pool, &Config::product(), 4);
+    let small: Vec<Gang> = cycle.gangs.iter().filter(|gang| gang.root() != here.big).cloned().collect();
+    assert_eq!(small.len(), 1);
+    let held = |charges: Vec<i128>| {
+        let root = small[0].root().unwrap();
+        let cycle = Cycle { gangs: small.clone(), charges: vec![(root, charges)], ..Cycle::default() };
+        let candidates = BTreeSet::from([here.big.unwrap()]);
+        let (ends, nominated) = (&here.ends, &here.nominated);
+        let reserving = Reserving { held: &here.held, ends, candidates: &candidates, nominated, room: 1 };
+        let mut plain = plain;
+        let mut search = SideSearches::after(&cycle, &mut plain);
+        reserve((&here.pool, &small), &reserving, (&Config::product(), 4), &mut search).charges
+    };
+    // A machine that the cycle has priced costs the same here; the others cost what they state.
+    let made = held(vec![0, 7]);
+    assert_eq!(made.len(), 1);
+    let all: BTreeSet<i128> = made[0].1.iter().copied().collect();
+    assert_eq!(all, BTreeSet::from([0, 7, 1_000_000_000]));
 }
 
 #[test]
@@ -390,7 +445,8 @@ fn a_job_that_ends_in_time_uses_what_is_held_and_others_are_told() {
         let waiting: BTreeSet<AdId> = here.pool.roots.iter().map(|root| root.ad).collect();
         let free_at = free_at(&here.pool, &gang, &here.held);
         assert_eq!(free_at, Some(9));
-        let reserved = [StoredReservation { root: here.big.unwrap(), gang: gang.clone(), free_at }];
+        let reserved =
+            [StoredReservation { root: here.big.unwrap(), gang: gang.clone(), charges: charges_of(&gang), free_at }];
         let held = HeldGangs { reserved: &reserved, waiting: &waiting, ends: &here.ends };
         let used = backfill((&here.pool, &[]), held, (&config, 1), &mut SideSearches::new(&mut plain)).gangs.len();
         (used, held_for_others((&here.pool, &[]), held, (&config, 1), &mut SideSearches::new(&mut plain)).len())
@@ -431,7 +487,12 @@ fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_h
     }
     let reserved: Vec<StoredReservation> = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1)
         .into_iter()
-        .map(|made| StoredReservation { root: here.big.unwrap(), gang: made.gang, free_at: made.free_at })
+        .map(|made| StoredReservation {
+            root: here.big.unwrap(),
+            charges: charges_of(&made.gang),
+            gang: made.gang,
+            free_at: made.free_at,
+        })
         .collect();
     let mut given = 0;
     let mut costly = |_: &Snapshot, config: &Config, _: i64| {

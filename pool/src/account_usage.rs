@@ -7,9 +7,10 @@ use crds::{Account, charge_micros};
 use kube::ResourceExt;
 use policy::{Amount, Claim, Usage};
 
-use crate::accounting::{Charged, charged_claim};
+use crate::accounting::{Charged, charged_claim, idle_claim, idle_claim_id};
 use crate::accounts::{Payer, Submitting};
 use crate::key::ObjectKey;
+use crate::nominations::nominated;
 use crate::objects::Objects;
 
 /// How far a stored time may be ahead of the own one, in seconds: beyond that, it is taken for a mistake, and counts as now.
@@ -68,7 +69,7 @@ impl StoredUsage {
 pub struct AccountUsage {
     /// Its usage.
     pub usage: Usage,
-    /// The claims that are charged now, by the uids of their Matches.
+    /// The claims that are charged now, by the uids of their Matches; and what is kept idle for jobs, see [`idle_claim_id`].
     pub claims: BTreeMap<String, Claim>,
     /// The time that its status stores.
     pub stored_at: Option<i64>,
@@ -114,6 +115,14 @@ pub fn account_usage(objects: &Objects, now: i64) -> AllUsage {
         }
         payers.entry(account.clone()).or_insert(payer);
         claims.entry(account).or_default().insert(uid, claim);
+    }
+    for (key, held, _) in nominated(objects) {
+        let Some(Charged { account, payer, claim }) = idle_claim(&held.object, objects, &submitting, terms, time)
+        else {
+            continue;
+        };
+        payers.entry(account.clone()).or_insert(payer);
+        claims.entry(account).or_default().insert(idle_claim_id(key), claim);
     }
     for (name, mut own) in claims {
         let list: Vec<Claim> = own.values().cloned().collect();

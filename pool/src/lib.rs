@@ -41,6 +41,7 @@ mod obstacles;
 mod preemption;
 mod readiness;
 mod reservation;
+mod returns;
 mod shares;
 mod snapshot;
 mod snapshot_builder;
@@ -54,7 +55,7 @@ mod recorded_gang;
 mod requester_attributes;
 
 pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
-pub use accounting::{Charged, PolicyBuilder, charged_claim, recorded_charges};
+pub use accounting::{Charged, PolicyBuilder, charged_claim, idle_claim, idle_claim_id, recorded_charges};
 pub use accounts::{AccountList, KnownPolicy, Payer, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
@@ -70,8 +71,8 @@ pub use multi_map::MultiMap;
 pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
 pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
 pub use nominations::{
-    NominatedGang, OtherNominations, free_offers, nominated, nominated_gang, nominated_gangs, nomination_of,
-    taken_by_nomination,
+    NominatedGang, OtherNominations, free_offers, nominated, nominated_charges, nominated_gang, nominated_gangs,
+    nomination_of, taken_by_nomination,
 };
 pub use objects::{Objects, Preemptor};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained, why_held_for_others};

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crds::ad::PolicyTerms;
 use crds::{Job, Nomination, charge_micros};
 use kube::ResourceExt;
 use matchmaker::{AdId, Ask, Config, Disagreement, Gang, Member, PoolAd, Snapshot, verified};
 use policy::Amount;
 
-use crate::accounting::key_of;
+use crate::accounting::{key_of, micros_of};
 use crate::accounts::Submitting;
 use crate::key::ObjectKey;
 use crate::objects::Objects;
@@ -110,6 +111,12 @@ pub fn nominated_gang(
         true => NominatedGang::Free(verified),
         false => NominatedGang::Ending(gang),
     }
+}
+
+/// What the members of the gang of a nomination cost, as was recorded when it was found, in micros; that of the root is 0.
+pub fn nominated_charges(nomination: &Nomination, terms: &PolicyTerms) -> Vec<Amount> {
+    let charge = |(place, member): (usize, &crds::Member)| if place == 0 { 0 } else { micros_of(member, terms) };
+    nomination.gang.iter().enumerate().map(charge).collect()
 }
 
 /// What the gang of a nomination takes of offers, but for seats that can be shared; nothing if it is none any more.

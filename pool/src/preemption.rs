@@ -1,15 +1,15 @@
 //! What preemption is decided on: the administrator's terms, and the gangs that are claimed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::ad::PolicyTerms;
 use crds::{Decision, Match, Member, PreemptionReason};
 use kube::ResourceExt;
-use matchmaker::{Ask, HeldGang, Policy, PreemptionTerms, Snapshot};
+use matchmaker::{AdKey, Ask, HeldGang, Policy, PreemptionTerms, Snapshot};
 use policy::{Amounts, CHARGE, Mode, Permitted, taken_by_gang};
 
-use crate::accounting::{has_entry, micros_of};
+use crate::accounting::{has_entry, key_of, micros_of};
 use crate::accounts::Submitting;
 use crate::key::ObjectKey;
 use crate::nominations::nominated;
@@ -45,6 +45,7 @@ pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<Preemp
     let named: BTreeSet<&String> = nominated(objects).flat_map(|(_, _, nomination)| &nomination.victims).collect();
     let submitting = Submitting::of(objects, &known.terms);
     let mut input = PreemptionInput { terms, held: Vec::new(), ending: Vec::new() };
+    let mut seats = TakenSeats::default();
     for found in objects.matches.values() {
         let is_ending = match found.decision() {
             Decision::Pending | Decision::Aborted => continue,
@@ -52,7 +53,8 @@ pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<Preemp
             Decision::Released if has_entry(found, objects) => true,
             Decision::Released => continue,
         };
-        let Some(gang) = held_gang(found, objects, (snapshot, policy), (&known.terms, &submitting)) else { continue };
+        let seats = (&mut seats, objects);
+        let Some(gang) = held_gang(found, seats, (snapshot, policy), (&known.terms, &submitting)) else { continue };
         if is_ending { input.ending.push(gang) } else { input.held.push(gang) }
     }
     Some(input)
@@ -90,16 +92,16 @@ pub(crate) fn is_to_end(found: &Match, objects: &Objects) -> bool {
 /// A claimed gang over the ads of a snapshot: what its Match says, whatever was edited since.
 fn held_gang(
     found: &Match,
-    objects: &Objects,
+    (seats, objects): (&mut TakenSeats, &Objects),
     (snapshot, policy): (&Snapshot, &Policy),
     (terms, submitting): (&PolicyTerms, &Submitting<'_>),
 ) -> Option<HeldGang> {
     let (status, uid) = (found.status.as_ref()?, found.uid()?);
     let (mut gang, held) = held_over(&found.spec.members, snapshot);
-    let own = found.spec.members.iter().skip(1).filter(|member| !is_shared(member, objects));
+    let own = found.spec.members.iter().skip(1).filter(|member| !seats.is_shared(member, objects));
     let (charge, mut takes) = (own.map(|member| micros_of(member, terms)).sum(), Amounts::new());
     for (member, recorded) in gang.members.iter_mut().zip(held).skip(1) {
-        if is_shared(recorded, objects) || !has_own_entry(recorded, &uid, objects) {
+        if seats.is_shared(recorded, objects) || !has_own_entry(recorded, &uid, objects) {
             member.ask = Ask::default();
             continue;
         }
@@ -136,9 +138,68 @@ fn has_own_entry(member: &Member, uid: &str, objects: &Objects) -> bool {
     objects.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some())
 }
 
-/// Whether another claim shares the seat.
-fn is_shared(member: &Member, objects: &Objects) -> bool {
-    let Some(share) = &member.share else { return false };
-    let ledger = objects.offer_of(member).and_then(|offer| offer.status).map(|status| &status.claims);
-    ledger.is_some_and(|claims| claims.values().filter(|entry| entry.share.as_ref() == Some(share)).count() > 1)
+/// How many claims hold each shared seat of the offers that were asked about. Ledgers may have thousands of entries, and each is asked about for
+/// each of them.
+#[derive(Debug, Default)]
+struct TakenSeats {
+    by_offer: BTreeMap<AdKey, BTreeMap<String, usize>>,
+    /// How many entries of ledgers were looked at.
+    #[cfg(test)]
+    looked_at: usize,
+}
+
+impl TakenSeats {
+    /// Whether another claim shares the seat.
+    fn is_shared(&mut self, member: &Member, objects: &Objects) -> bool {
+        let Some(share) = &member.share else { return false };
+        let key = key_of(member);
+        if !self.by_offer.contains_key(&key) {
+            let mut seats: BTreeMap<String, usize> = BTreeMap::new();
+            let ledger = objects.offer_of(member).and_then(|offer| offer.status).map(|status| &status.claims);
+            for entry in ledger.into_iter().flat_map(BTreeMap::values) {
+                #[cfg(test)]
+                {
+                    self.looked_at += 1;
+                }
+                entry.share.iter().for_each(|share| *seats.entry(share.clone()).or_default() += 1);
+            }
+            self.by_offer.insert(key.clone(), seats);
+        }
+        self.by_offer.get(&key).and_then(|seats| seats.get(share)).is_some_and(|sharers| *sharers > 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crds::{ClaimEntry, License, LicenseSpec, OfferStatus};
+
+    use super::*;
+
+    #[test]
+    fn q5_each_entry_of_a_ledger_is_looked_at_once_however_many_claims_share_its_seats() {
+        const CLAIMS: usize = 3000;
+        let mut licence = License::new("l", LicenseSpec::default());
+        (licence.metadata.namespace, licence.metadata.uid) = (Some("n".to_owned()), Some("l".to_owned()));
+        let entry = |number: usize| {
+            let share = (number > 0).then(|| format!("s{}", number / 2));
+            (format!("u{number:04}"), ClaimEntry { share, ..ClaimEntry::default() })
+        };
+        licence.status = Some(OfferStatus { claims: (0..CLAIMS).map(entry).collect(), ..OfferStatus::default() });
+        let (mut objects, mut seats) = (Objects::default(), TakenSeats::default());
+        objects.licenses.put(licence);
+        let member = |share: Option<String>| Member {
+            kind: "License".to_owned(),
+            namespace: "n".to_owned(),
+            name: "l".to_owned(),
+            uid: "l".to_owned(),
+            share,
+            ..Member::default()
+        };
+        let mut shared = 0;
+        for number in 0..CLAIMS {
+            shared += usize::from(seats.is_shared(&member(entry(number).1.share), &objects));
+        }
+        // The first one shares nothing, and of the second seat there is one claim.
+        assert_eq!((shared, seats.looked_at), (CLAIMS - 2, CLAIMS));
+    }
 }

@@ -44,6 +44,8 @@ pub struct CycleInputs {
     pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
     /// Namespaces whose offers are left out for jobs of other namespaces, because of what they cost.
     pub barred: BTreeSet<String>,
+    /// The time on a clock that does not jump, in milliseconds.
+    pub now_ms: u64,
 }
 
 impl CycleInputs {

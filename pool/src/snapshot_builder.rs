@@ -1,7 +1,7 @@
 //! One snapshot after the other: an ad that has not changed is the very same in both, so that the engine recognizes it.
 
 use std::any::Any;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crds::Offer;
@@ -13,6 +13,7 @@ use crate::consent::{allowed_by_owner, consent, is_untrusted};
 use crate::objects::Objects;
 use crate::obstacles::Unavailable;
 use crate::offer_ref::OfferRef;
+use crate::returns::{Admitted, Returns};
 use crate::snapshot::{
     CycleInputs, JobState, ad_key, job_state, missing_entries, offer_ad, recreated_under_live_claims,
 };
@@ -28,6 +29,8 @@ pub struct SnapshotBuilder {
     snapshot: Option<Snapshot>,
     /// Jobs that are no roots, as they would find nothing.
     unmatchable: Unmatchable,
+    /// Which of them come back because offers have changed.
+    returns: Returns,
 }
 
 /// The ad of an offer in a snapshot, and what it was made of.
@@ -78,11 +81,13 @@ impl SnapshotBuilder {
         self.offers.extend(context.offers(&objects.machines, &mut known));
         let same =
             before.len() == self.offers.len() && before.iter().zip(&self.offers).all(|(old, new)| new.gives_as(old));
-        self.unmatchable.begin(&inputs.barred);
+        self.unmatchable.begin(&inputs.barred, inputs.now_ms);
         if !same {
-            let changed = changed(&before, &self.offers);
-            let mut concerned = Admitted::to(changed.into_iter());
-            self.unmatchable.retain(|ad| !concerned.has(&ad.key.namespace));
+            self.returns.note(&changed(&before, &self.offers), &self.unmatchable.namespaces());
+        }
+        let concerned = self.returns.take(inputs.now_ms);
+        if !concerned.is_empty() {
+            self.unmatchable.bring_back(|ad| concerned.contains(&ad.key.namespace));
         }
         all.extend(self.offers.iter().map(|built| built.ad.clone()));
         let mut snapshot = match self.snapshot.take().filter(|last| is_of(last, &all)) {
@@ -90,11 +95,16 @@ impl SnapshotBuilder {
             None => Snapshot::of(all),
         };
         self.snapshot = Some(snapshot.clone());
-        let left_out = add_roots(&mut snapshot, objects, inputs, &self.unmatchable);
-        if left_out.len() < self.unmatchable.len() {
-            self.unmatchable.retain(|ad| left_out.contains(&std::ptr::from_ref(ad)));
+        let known = add_roots(&mut snapshot, objects, inputs, &self.unmatchable);
+        if known.len() < self.unmatchable.known() {
+            self.unmatchable.retain(|ad| known.contains(&std::ptr::from_ref(ad)));
         }
         snapshot
+    }
+
+    /// When jobs come back that are left out though an offer has changed, in milliseconds.
+    pub fn next_ms(&self) -> Option<u64> {
+        self.returns.next_ms()
     }
 
     /// The jobs that the last snapshot left out of its roots: earlier cycles have found that no gang would exist for them even if
@@ -120,10 +130,10 @@ impl SnapshotBuilder {
 
     /// Takes in what a cycle has found about the last snapshot, as far as the jobs with these uids are concerned.
     pub fn learn(&mut self, snapshot: &Snapshot, cycle: &Cycle, is_concerned: impl Fn(&str) -> bool) {
-        // Where an offer reads the clock or chance, a cycle says nothing of the jobs that it admits.
+        // Where an offer reads the clock or chance, what a cycle says of the jobs that it admits is not true for long.
         let timely = self.offers.iter().map(|built| &*built.ad).filter(|ad| ad.is_timely());
         let mut unsure = Admitted::to(timely);
-        self.unmatchable.note(snapshot, cycle, |ad| is_concerned(&ad.uid) && !unsure.has(&ad.key.namespace));
+        self.unmatchable.note(snapshot, cycle, |ad| is_concerned(&ad.uid), |ad| unsure.has(&ad.key.namespace));
     }
 }
 
@@ -151,28 +161,6 @@ fn changed<'b>(before: &'b [BuiltOffer], now: &'b [BuiltOffer]) -> Vec<&'b PoolA
     }
     changed.extend(before.iter().filter(|old| find(now, old).is_none()));
     changed.into_iter().map(|built| &*built.ad).collect()
-}
-
-/// The namespaces whose jobs some offers admit, as far as it was asked.
-struct Admitted<'b> {
-    offers: Vec<&'b PoolAd>,
-    known: BTreeMap<String, bool>,
-}
-
-impl<'b> Admitted<'b> {
-    fn to(offers: impl Iterator<Item = &'b PoolAd>) -> Admitted<'b> {
-        Admitted { offers: offers.collect(), known: BTreeMap::new() }
-    }
-
-    fn has(&mut self, namespace: &str) -> bool {
-        if let Some(known) = self.known.get(namespace) {
-            return *known;
-        }
-        let admits = |ad: &&PoolAd| ad.offer().is_some_and(|offer| offer.admits(namespace));
-        let admits = self.offers.iter().any(admits);
-        self.known.insert(namespace.to_owned(), admits);
-        admits
-    }
 }
 
 /// Whether a snapshot is of these very ads.
@@ -234,7 +222,8 @@ impl<'a> SnapshotContext<'a> {
     }
 }
 
-/// Adds the roots, and how many gangs each namespace holds. The ads of jobs that are left out, as nothing would be found for them.
+/// Adds the roots, and how many gangs each namespace holds; not those that are left out, as nothing would be found for them. The ads of
+/// jobs that wait and of which it is known that there was nothing for them.
 fn add_roots(
     snapshot: &mut Snapshot,
     objects: &Objects,
@@ -242,7 +231,7 @@ fn add_roots(
     unmatchable: &Unmatchable,
 ) -> BTreeSet<*const PoolAd> {
     let jobs = objects.jobs.iter().filter(|(_, held)| held.ad.is_ok());
-    let (mut roots, mut submitter, mut left_out) = (Vec::new(), Arc::<str>::default(), BTreeSet::new());
+    let (mut roots, mut submitter, mut known) = (Vec::new(), Arc::<str>::default(), BTreeSet::new());
     // Jobs come first in a snapshot, in the order of their keys, as they do among the objects.
     for ((place, ad), (key, held)) in snapshot.ads().zip(jobs) {
         let waits = || !inputs.held_back.contains(&ad.uid) && job_state(held, objects) == JobState::Waits;
@@ -250,9 +239,11 @@ fn add_roots(
             if !waits() {
                 continue;
             }
-            if unmatchable.has(ad) {
-                left_out.insert(std::ptr::from_ref(ad));
-                continue;
+            if let Some(is_left_out) = unmatchable.knows(ad) {
+                known.insert(std::ptr::from_ref(ad));
+                if is_left_out {
+                    continue;
+                }
             }
         }
         let since = held.object.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
@@ -273,5 +264,5 @@ fn add_roots(
             *snapshot.held.entry(found.metadata.namespace.clone().unwrap_or_default()).or_default() += 1;
         }
     }
-    left_out
+    known
 }

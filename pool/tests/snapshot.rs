@@ -169,6 +169,14 @@ mod tests {
         counts
     }
 
+    /// How many roots the snapshot at a time has, and how many gangs are found; what the cycle finds of it is learnt.
+    fn next_at(now_ms: u64, builder: &mut SnapshotBuilder, objects: &Objects) -> (usize, usize) {
+        let pool = builder.build(objects, &CycleInputs { now_ms, ..CycleInputs::default() });
+        let cycle = negotiate(&pool, &Config::product(), i64::try_from(now_ms / 1000).unwrap());
+        builder.learn(&pool, &cycle, |_| true);
+        (pool.roots.len(), cycle.gangs.len())
+    }
+
     fn of_eve(mut machine: Machine) -> Machine {
         machine.metadata.namespace = Some("eve".to_owned());
         machine
@@ -206,8 +214,65 @@ mod tests {
         }
         all.machines.put(machine("another"));
         assert_eq!(next(&mut builder, &all), (1, 0));
-        all.machines.put(with_clock(machine("own")));
-        assert_eq!([(); 2].map(|()| next(&mut builder, &all)), [(1, 0); 2]);
+    }
+
+    fn asking_for(constraint: &str) -> Job {
+        let mut asking = job("j", &[]);
+        asking.spec.ad.constraint = expr(constraint);
+        asking
+    }
+
+    #[test]
+    fn u3_an_offer_that_reads_the_clock_brings_a_job_back_less_often_each_time() {
+        let mut clock = machine("clock");
+        clock.spec.ad.constraint = expr("time() < 0 || random() > 2");
+        let all = objects(&[asking_for("other.M > 1")], &[clock], &[]);
+        let mut builder = SnapshotBuilder::default();
+        let searches = |builder: &mut SnapshotBuilder, from_ms: u64, to_ms: u64| {
+            (from_ms..to_ms).step_by(100).filter(|now_ms| next_at(*now_ms, builder, &all).0 == 1).count()
+        };
+        let first = searches(&mut builder, 0, 60_000);
+        assert!((5..=8).contains(&first), "{first} in the first minute");
+        let later = searches(&mut builder, 60_000, 360_000);
+        assert!((9..=12).contains(&later), "{later} in five minutes");
+    }
+
+    #[test]
+    fn u3_an_offer_that_becomes_good_as_time_passes_is_found_within_half_a_minute() {
+        for good_at in [3, 30, 300, 3000] {
+            let mut clock = machine("clock");
+            clock.spec.ad.constraint = expr(&format!("time() >= {good_at}"));
+            let all = objects(&[asking_for("true")], &[clock], &[]);
+            let mut builder = SnapshotBuilder::default();
+            let found = (0..).step_by(100).find(|now_ms| next_at(*now_ms, &mut builder, &all).1 == 1).unwrap();
+            assert!(
+                (good_at * 1000..good_at * 1000 + 30_000).contains(&found),
+                "good at {good_at} s, found at {found} ms"
+            );
+        }
+    }
+
+    #[test]
+    fn u4_an_offer_that_changes_all_the_time_brings_a_job_back_once_in_two_seconds() {
+        let all = |number: u64, m: i64| {
+            let mut changing = machine("m");
+            let values = [("M".to_owned(), m.into()), ("Load".to_owned(), i64::try_from(number).unwrap().into())];
+            changing.spec.ad.attributes = Some(values.into());
+            objects(&[asking_for("other.M > 1")], &[changing], &[])
+        };
+        let (mut builder, mut kept) = (SnapshotBuilder::default(), all(0, 1));
+        let mut searches = 0;
+        for now_ms in (0..60_000).step_by(100) {
+            let changed = all(now_ms, 1).machines.iter().next().map(|(_, held)| Machine::clone(&held.object)).unwrap();
+            kept.machines.put(changed);
+            searches += next_at(now_ms, &mut builder, &kept).0;
+        }
+        assert!((30..=40).contains(&searches), "{searches} in a minute");
+        let good = all(60_000, 2).machines.iter().next().map(|(_, held)| Machine::clone(&held.object)).unwrap();
+        kept.machines.put(good);
+        let found = (60_000..).step_by(100).find(|now_ms| next_at(*now_ms, &mut builder, &kept).1 == 1).unwrap();
+        assert!(found <= 62_000, "{found}");
+        assert!(builder.next_ms().is_none(), "nothing is left to be heeded");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use policy::{Amount, Claim, Usage, charge};
 use pool::{
     AccountUsage, AllUsage, Changes, Charged, ObjectKey, Objects, Payer, StoredUsage, Submitting, account_usage,
-    charged_claim,
+    charged_claim, idle_claim, idle_claim_id, nominated, nomination_of,
 };
 
 /// The accounts of this term.
@@ -22,6 +22,8 @@ pub(crate) struct Ledger {
     uids: BTreeMap<ObjectKey, String>,
     /// Matches that have ended, and of which some offer still has the entry.
     ending: BTreeSet<ObjectKey>,
+    /// Jobs that offers are held for before they claim them.
+    nominated: BTreeSet<ObjectKey>,
     /// In seconds; 0: nothing is known yet.
     half_life: i64,
     /// The newest stored time: the time of accounts does not go back behind it.
@@ -59,6 +61,7 @@ impl Ledger {
         for key in &self.concerned(changes) {
             self.note_match(key, (objects, &submitting), now, &mut touched);
         }
+        self.note_nominated(changes, (objects, &submitting), now, &mut touched);
         if changes.policy {
             touched.extend(objects.accounts.keys().cloned());
             self.tallies.retain(|name, tally| {
@@ -126,6 +129,7 @@ impl Ledger {
             uids: uids.collect(),
             ended,
             ending,
+            nominated: nominated(objects).map(|(key, ..)| key.clone()).collect(),
             half_life,
             newest,
             tallies: accounts,
@@ -202,6 +206,41 @@ impl Ledger {
         if let Some(to) = to {
             self.end(&uid, to, touched);
             self.ended.insert(uid);
+        }
+    }
+
+    /// What is kept idle for jobs is charged to their accounts, like what is held.
+    fn note_nominated(
+        &mut self,
+        changes: &Changes,
+        (objects, submitting): (&Objects, &Submitting<'_>),
+        now: i64,
+        touched: &mut BTreeSet<String>,
+    ) {
+        let job = |key: &ObjectKey| objects.jobs.get(key).map(|held| &held.object);
+        let is_nominated = |key: &&ObjectKey| job(key).is_some_and(|job| nomination_of(job).is_some());
+        self.nominated.extend(changes.jobs.iter().filter(is_nominated).cloned());
+        let Some(known) = objects.pool_policy.as_ref().filter(|_| !self.nominated.is_empty()) else { return };
+        for key in std::mem::take(&mut self.nominated) {
+            let id = idle_claim_id(&key);
+            let idle = job(&key).and_then(|job| idle_claim(job, objects, submitting, &known.terms, now));
+            let charged = self.account_of.get(&id).and_then(|account| self.tallies.get(account)?.claims.get(&id));
+            let is_same = match (&idle, charged) {
+                (Some(idle), Some(charged)) => {
+                    self.account_of.get(&id) == Some(&idle.account) && idle.claim.members == charged.members
+                }
+                (idle, charged) => idle.is_none() && charged.is_none(),
+            };
+            if !is_same {
+                self.end(&id, now, touched);
+                if let Some(Charged { account, payer, claim }) = idle {
+                    self.begin((&account, payer), &id, claim, now);
+                    touched.insert(account);
+                }
+            }
+            if is_nominated(&&key) {
+                self.nominated.insert(key);
+            }
         }
     }
 

@@ -83,6 +83,55 @@ fn a3_what_is_folded_is_what_a_new_leader_reconstructs() {
     }
 }
 
+/// A machine of one slot, held by a claim of another tenant or free.
+fn slot(name: &str, is_held: bool) -> crds::Machine {
+    let claims = if is_held { json!({"u": {"match": "b/m", "allocation": {"slots": 1}}}) } else { json!({}) };
+    object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine",
+        "metadata": {"name": name, "namespace": "pool", "uid": name}, "spec": {}, "status": {"claims": claims}}))
+}
+
+/// A job of `a` for which both machines are held, or none.
+fn nominee(is_nominated: bool) -> crds::Job {
+    let member = |id: u64, kind: &str, (namespace, name): (&str, &str)| json!({"id": id, "kind": kind, "namespace": namespace, "name": name, "uid": name, "generation": 1});
+    let offer = |id: u64, name: &str| {
+        let mut offer = member(id, "Machine", ("pool", name));
+        (offer["parent"], offer["allocation"], offer["charge"]) = (json!(0), json!({"slots": 1}), json!("4.000000"));
+        offer
+    };
+    let nomination = json!({"kind": "Reservation", "time": time(0), "victims": [],
+        "gang": [member(0, "Job", ("a", "big")), offer(1, "m0"), offer(2, "m1")]});
+    let status = if is_nominated { json!({"nomination": nomination}) } else { json!({}) };
+    object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job",
+        "metadata": {"name": "big", "namespace": "a", "uid": "big"}, "spec": {}, "status": status}))
+}
+
+#[test]
+fn s2_what_is_kept_idle_for_a_job_is_charged_to_its_account_as_if_it_were_held() {
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    [("m0", true), ("m1", true)].into_iter().for_each(|(name, is_held)| objects.machines.put(slot(name, is_held)));
+    objects.jobs.put(nominee(true));
+    let mut at = |objects: &mut Objects, seconds: i64| {
+        let changes = objects.take_changes();
+        ledger.note(&changes, objects, BEGIN + seconds);
+        let held = ledger.tallies().get("ns-a").map_or(0, |tally| tally.usage.held());
+        (held, ledger.usage(BEGIN + seconds).get("ns-a").copied().unwrap_or(0))
+    };
+    assert_eq!(at(&mut objects, 0), (0, 0), "others have what is held for it");
+    objects.machines.put(slot("m0", false));
+    assert_eq!(at(&mut objects, 100), (4_000_000, 0), "one is idle");
+    assert_eq!(at(&mut objects, 3700), (4_000_000, 2_000_000));
+    objects.machines.put(slot("m1", false));
+    assert_eq!(at(&mut objects, 3700), (8_000_000, 2_000_000), "both are");
+    // Who takes over knows what is idle, too, from then on.
+    let known = account_usage(&objects, BEGIN + 3700);
+    assert_eq!(known.accounts["ns-a"].usage.held(), 8_000_000);
+    objects.machines.put(slot("m1", true));
+    assert_eq!(at(&mut objects, 3700).0, 4_000_000, "a job that ends in time uses it meanwhile");
+    objects.jobs.put(nominee(false));
+    assert_eq!(at(&mut objects, 7300), (0, 3_000_000), "it was kept idle until now");
+    assert_eq!(at(&mut objects, 10_900), (0, 1_500_000));
+}
+
 #[test]
 fn what_another_leader_has_stored_counts_and_a_time_far_ahead_does_not() {
     let (mut ledger, mut objects) = (Ledger::default(), pool(3600));

@@ -147,6 +147,8 @@ enum Due {
     OfferBackoff,
     /// A job may be matched again.
     JobBackoff,
+    /// Jobs that cycles leave out are searched for again, as an offer has changed.
+    LeftOut,
     /// Jobs have been gathered for long enough.
     Gathering,
     /// A namespace whose jobs, or whose offers, were too costly gets its whole share again.
@@ -189,6 +191,7 @@ impl Due {
             Due::Stalls
             | Due::OfferBackoff
             | Due::JobBackoff
+            | Due::LeftOut
             | Due::Gathering
             | Due::CostlyJobs
             | Due::CostlyOffers
@@ -307,7 +310,10 @@ impl Negotiator {
         self.job_creator.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
         self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
-        self.timers.set_to(Due::Nominations, self.nominations.next_ms(objects, claims.context.now_ms()));
+        self.timers.set_to(
+            Due::Nominations,
+            self.nominations.next_ms(objects, second_of(claims.context.now_ms())).map(together),
+        );
         // 7. Count what is there, now and then.
         self.count_pool(objects);
     }
@@ -504,12 +510,14 @@ impl Negotiator {
     fn set_timers(&mut self, due: bool, now: u64) {
         let (claims, search, upkeep) = (&self.claims, &self.search, &self.upkeep);
         let ahead = |at_ms: Option<u64>| at_ms.filter(|at_ms| *at_ms > now);
+        let begun = second_of(now);
         let stale_ms = self.last.backlog.as_ref().map(|backlog| backlog.found_ms.saturating_add(FRESH_MS));
         let times = [
             (Due::Claims, self.dirty.next_ms()),
-            (Due::Stalls, claims.stalls().next_ms(now)),
-            (Due::OfferBackoff, claims.offer_backoff.lock().next_ms(now)),
-            (Due::JobBackoff, claims.job_backoff.lock().next_ms(now)),
+            (Due::Stalls, claims.stalls().next_ms(begun).map(together)),
+            (Due::OfferBackoff, claims.offer_backoff.lock().next_ms(begun).map(together)),
+            (Due::JobBackoff, claims.job_backoff.lock().next_ms(begun).map(together)),
+            (Due::LeftOut, ahead(search.snapshots.next_ms())),
             (Due::Gathering, ahead(self.gathering.next_ms())),
             (Due::CostlyJobs, search.costly_jobs.next_ms(now)),
             (Due::CostlyOffers, search.costly_offers.next_ms(now)),
@@ -527,6 +535,20 @@ impl Negotiator {
         times.into_iter().for_each(|(part, at_ms)| self.timers.set_to(part, at_ms));
     }
 }
+
+/// When a cycle begins for a pause that ends at a time: with all that end in the same second. Thousands of jobs of one tenant may pause, and each
+/// end would be a cycle.
+fn together(at_ms: u64) -> u64 {
+    at_ms.div_ceil(TOGETHER_MS).saturating_mul(TOGETHER_MS)
+}
+
+/// When the second began: what has ended since then waits for its end.
+fn second_of(now_ms: u64) -> u64 {
+    now_ms - now_ms % TOGETHER_MS
+}
+
+/// The time between two cycles that begin because pauses have ended.
+const TOGETHER_MS: u64 = 1000;
 
 /// The least time between two rounds if nothing changes.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -552,6 +574,16 @@ fn still_waits(found: &Match, objects: &Objects) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn s3_pauses_of_thousands_of_jobs_begin_one_cycle_in_a_second() {
+        let ends = (0..5000).map(|job| 60_000 + job * 2);
+        let cycles: std::collections::BTreeSet<u64> = ends.clone().map(together).collect();
+        assert_eq!(cycles.len(), 11, "in ten seconds");
+        assert!(ends.into_iter().all(|at_ms| (at_ms..at_ms + TOGETHER_MS).contains(&together(at_ms))));
+        // One that has ended in this second is waited for all the same, whatever else begins a round meanwhile.
+        assert_eq!([60_001, 60_999, 61_000].map(second_of), [60_000, 60_000, 61_000]);
+    }
 
     #[test]
     fn who_has_much_to_look_at_looks_less_often() {

@@ -10,6 +10,10 @@ use crate::cycle::backoff::{Backoff, Pause};
 #[derive(Debug, Default)]
 pub(crate) struct OfferBackoff(BTreeMap<String, BTreeMap<AdKey, Remembered>>);
 
+/// So often an offer that has refused a job and was edited is asked again at once. Whoever owns it can edit it after each refusal, and the job
+/// would come to nothing else.
+const AT_ONCE_MAX: u32 = 2;
+
 #[derive(Debug)]
 struct Remembered {
     pause: Pause,
@@ -34,15 +38,15 @@ impl OfferBackoff {
     /// Remembers a no at `now_ms`. The pause doubles with each one, as the job's `retry` says.
     pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, backoff: &Backoff, now_ms: u64, jitter: u8) {
         let offers = self.0.entry(job_uid.to_owned()).or_default();
-        let known = offers.get(&refused.offer).filter(|known| known.about == refused.about);
+        let known = offers.get(&refused.offer).filter(|known| known.about.0 == refused.about.0);
         let mut pause = known.map(|known| known.pause.clone()).unwrap_or_default();
         pause.begin(backoff.pause_ms(pause.times(), jitter), now_ms);
         let remembered = Remembered { pause, for_good: refused.for_good, about: refused.about };
         offers.insert(refused.offer.clone(), remembered);
     }
 
-    /// The offers that each job is not to be matched with at `now_ms`. A no counts as long as both ads are what they were;
-    /// `generation` tells what an ad is now. What no longer counts is forgotten.
+    /// The offers that each job is not to be matched with at `now_ms`. A no counts as long as both ads are what they were, and its pause lasts
+    /// whatever is edited if the offer has refused the job often; `generation` tells what an ad is now. What no longer counts is forgotten.
     pub(crate) fn exclusions(
         &mut self,
         now_ms: u64,
@@ -51,12 +55,16 @@ impl OfferBackoff {
     ) -> BTreeMap<String, BTreeSet<AdKey>> {
         self.0.retain(|uid, offers| {
             let job = job(uid);
-            offers.retain(|key, known| job.zip(offer(key)) == Some(known.about));
+            offers.retain(|key, known| job == Some(known.about.0) && offer(key).is_some());
             !offers.is_empty()
         });
         let mut all = BTreeMap::new();
         for (uid, offers) in &self.0 {
-            let still = offers.iter().filter(|(_, known)| known.for_good || known.pause.lasts(now_ms));
+            let still = offers.iter().filter(|(key, known)| {
+                let is_same = offer(key) == Some(known.about.1);
+                let counts = is_same || known.pause.times() > AT_ONCE_MAX;
+                is_same && known.for_good || counts && known.pause.lasts(now_ms)
+            });
             let still: BTreeSet<AdKey> = still.map(|(key, _)| key.clone()).collect();
             if !still.is_empty() {
                 all.insert(uid.clone(), still);
@@ -127,6 +135,23 @@ mod tests {
         refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
         assert!(excluded(&mut refusals, 1, 1));
         assert!(!excluded(&mut refusals, 1, 2));
+        let changed = refusals.exclusions(1, |_| Some(2), |_| Some(1));
+        assert!(changed.is_empty());
         assert_eq!(refusals.next_ms(1), None, "and the old no is forgotten");
+    }
+
+    #[test]
+    fn r3_an_offer_that_refuses_a_job_and_is_edited_each_time_is_not_asked_for_ever() {
+        let (mut refusals, mut now_ms, mut generation, mut refused) = (OfferBackoff::default(), 0, 1, Vec::new());
+        while now_ms < 60_000 {
+            if !excluded(&mut refusals, now_ms, generation) {
+                let no = Refused { offer: key("sim"), about: (1, generation), for_good: generation % 2 == 0 };
+                refusals.remember("job", &no, &retry(), now_ms, 0);
+                refused.push(now_ms);
+            }
+            (now_ms, generation) = (now_ms + 100, generation + 1);
+        }
+        assert_eq!(refused, [0, 100, 200, 12_200, 24_200, 36_200, 48_200]);
+        assert!(refusals.exclusions(now_ms, |_| Some(1), |_| None).is_empty() && refusals.next_ms(0).is_none());
     }
 }

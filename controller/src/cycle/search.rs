@@ -30,7 +30,7 @@ impl Negotiator {
     pub(super) fn start_cycle(&mut self, objects: &Objects) -> Option<Running> {
         let now_ms = self.claims.context.now_ms();
         let barred = self.search.costly_offers.pausing(now_ms);
-        let inputs = CycleInputs { barred, ..self.inputs(objects) };
+        let inputs = CycleInputs { barred, now_ms, ..self.inputs(objects) };
         let claims = self.claims.clone();
         let mut pool = self.search.snapshots.build(objects, &inputs);
         (pool.frugal, pool.barred) = (self.search.costly_jobs.pausing(now_ms), inputs.barred.clone());
@@ -141,7 +141,7 @@ impl Negotiator {
         let mut gangs = nominations.take_gangs();
         gangs.append(&mut cycle.gangs);
         let bounds = std::mem::take(&mut nominations.reservations.bounds);
-        let charges = cycle.charges.into_iter().collect();
+        let charges = cycle.charges.into_iter().chain(std::mem::take(&mut nominations.charges)).collect();
         self.last.backlog = Some(Backlog { pool, gangs: gangs.into(), charges, bounds, provenance, found_ms });
         self.hand_on(&objects);
         self.continue_reasons(reasons, found_ms);
@@ -295,7 +295,8 @@ mod tests {
             let (mut churn, mut builder) = (Churn::new(seed), SnapshotBuilder::default());
             for step in 0..80 {
                 churn.turn();
-                let inputs = CycleInputs::default();
+                // Not so often that what changes is heeded later.
+                let inputs = CycleInputs { now_ms: step * 2_000, ..CycleInputs::default() };
                 let [some, all] = [builder.build(&churn.objects, &inputs), snapshot(&churn.objects, &inputs)];
                 let [of_some, of_all] =
                     [&some, &all].map(|pool| gangindex::negotiate(pool, &matchmaker::Config::product(), BEGIN));

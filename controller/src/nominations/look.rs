@@ -10,17 +10,17 @@ use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, Preemptions,
     SIDE_SHARE, SideSearches, Snapshot, Verdict, is_still_right, preempt,
 };
-use policy::Evictions;
+use policy::{Amount, Evictions};
 use pool::{
-    AssumedGang, JobState, NominatedGang, ObjectKey, Objects, OtherNominations, PreemptionInput, Provenance,
-    free_offers, job_state, nominated, nominated_gang, preemption_input, reason_of, taken_by_nomination,
+    AssumedGang, NominatedGang, ObjectKey, Objects, OtherNominations, PreemptionInput, Provenance, free_offers,
+    nominated, nominated_charges, nominated_gang, preemption_input, reason_of, taken_by_nomination,
 };
 
+use super::pauses::created;
 use super::reserve::{CycleReservations, ReservationsFound};
 use super::writes::NewNomination;
 use super::{HOPELESS_PAUSES, NominationId, Nominations, id_of, victim_claims, words};
 use crate::claims::Claims;
-use crate::cycle::backoff::Pause;
 use crate::status::Finding;
 
 /// How many steps there are in any case to verify the gang of a nomination: a usual one of 64 members takes some hundred.
@@ -46,6 +46,8 @@ pub(super) struct StoredNomination {
     /// Of its job.
     pub(super) uid: String,
     pub(super) nomination: Nomination,
+    /// What the members of its gang cost, in micros.
+    charges: Vec<Amount>,
     victims: Vec<VictimClaim>,
     is_judged: bool,
 }
@@ -70,6 +72,8 @@ pub(crate) struct NominationsFound {
     looked: Vec<NominationLook>,
     /// The gangs of nominations that are free.
     gangs: Vec<Gang>,
+    /// What their members cost, each with its root, in micros.
+    pub(crate) charges: Vec<(AdId, Vec<Amount>)>,
     preemptions: Preemptions,
     /// More jobs wait than gangs can be preempted for in one cycle.
     are_many: bool,
@@ -83,7 +87,7 @@ impl CycleNominations {
         let mut found = NominationsFound::default();
         let settings = &affordable(settings, self.stored.len());
         let mut waiting = self.waiting(pool);
-        for StoredNomination { key, uid, nomination, victims, is_judged } in &self.stored {
+        for StoredNomination { key, uid, nomination, charges, victims, is_judged } in &self.stored {
             let root = waiting.get(uid).copied();
             let (mut is_right, mut free) = (None, None);
             let look = |root| {
@@ -97,6 +101,7 @@ impl CycleNominations {
                     pool.roots.retain(|own| own.ad != root);
                     waiting.remove(uid);
                     found.gangs.push(gang);
+                    found.charges.push((root, charges.clone()));
                     NominatedSeats::Free
                 }
                 Some((_, NominatedGang::Ending(_))) => NominatedSeats::Ending,
@@ -104,10 +109,10 @@ impl CycleNominations {
                     if nomination.kind == NominationKind::Reservation {
                         let reserving = self.reserving.as_ref();
                         let (kept, gang) = (&mut found.reservations, (root, &gang));
-                        is_right = reserving.map(|reserving| reserving.look_at(kept, pool, gang, (settings, now)));
+                        is_right = reserving.map(|reserving| reserving.look_at(kept, pool, gang, charges));
                         free = Some(free_offers(pool, gang.1));
                     } else if !is_judged {
-                        is_right = Some(self.is_right(pool, (root, &gang), nomination, (settings, now)));
+                        is_right = Some(self.is_right(pool, (root, &gang, charges), nomination, (settings, now)));
                     }
                     NominatedSeats::Held
                 }
@@ -139,7 +144,7 @@ impl CycleNominations {
     fn is_right(
         &self,
         pool: &Snapshot,
-        gang: (AdId, &Gang),
+        gang: (AdId, &Gang, &[Amount]),
         nomination: &Nomination,
         (settings, now): (&EngineConfig, i64),
     ) -> bool {
@@ -210,6 +215,16 @@ fn affordable(settings: &EngineConfig, count: usize) -> EngineConfig {
     EngineConfig { cycle_steps_max: steps.max(VERIFY_STEPS_MIN), ..settings.clone() }
 }
 
+/// The account of a root.
+pub(super) fn account_of(pool: &Snapshot, root: AdId) -> &str {
+    pool.policy.as_ref().and_then(|policy| policy.account_of.get(&root)).map_or("", |account| account)
+}
+
+/// What the members of the gang of a root cost, if that is known.
+pub(super) fn charges_of(all: &[(AdId, Vec<Amount>)], root: AdId) -> Option<&[Amount]> {
+    all.iter().find(|(own, _)| *own == root).map(|(_, charges)| charges.as_slice())
+}
+
 impl NominationsFound {
     /// The gangs of nominations, which come before all others.
     pub(crate) fn take_gangs(&mut self) -> Vec<Gang> {
@@ -243,6 +258,7 @@ impl Nominations {
             let uid = held.object.uid().unwrap_or_default();
             StoredNomination {
                 key: key.clone(),
+                charges: nominated_charges(nomination, terms),
                 victims: victim_claims(nomination, objects),
                 is_judged: self.judged.contains_key(&id_of(&uid, nomination)),
                 nomination: nomination.clone(),
@@ -253,22 +269,36 @@ impl Nominations {
         let mut spared: BTreeSet<String> = stored.iter().map(|stored| stored.uid.clone()).collect();
         let may_preempt = self.writing.lock().is_empty();
         self.judged.retain(|(uid, _), _| objects.jobs.by_uid(uid).is_some());
-        self.pauses.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
-        self.hopeless.retain(|uid, _| {
-            objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Waits)
-        });
         self.take_back(now_ms);
-        self.unreservable.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
-        self.unwritten.retain(|uid, _| objects.jobs.by_uid(uid).is_some() && !spared.contains(uid));
-        let paused = self.pauses.iter().chain(&self.unwritten).filter(|(_, pause)| pause.lasts(now_ms));
-        spared.extend(paused.map(|(uid, _)| uid.clone()));
+        spared.iter().for_each(|uid| self.unwritten.forget(uid));
+        self.note_jobs(pool, objects, now_ms);
+        let paused = self.pauses.lasting(now_ms).chain(self.unwritten.lasting(now_ms));
+        spared.extend(paused.map(|(uid, ())| uid.clone()));
         let rules = terms.preemption.as_ref();
         let evictions = rules.map(|rules| self.budget.left(rules.evictions_per_hour, now_ms)).unwrap_or_default();
-        let hopeless = self.hopeless.iter().filter(|(_, (pause, _))| pause.lasts(now_ms));
-        let hopeless = hopeless.map(|(uid, (_, why))| (uid.clone(), *why)).collect();
+        let hopeless = self.hopeless.lasting(now_ms).map(|(uid, why)| (uid.clone(), *why)).collect();
         let reserving = self.reserving(objects, (pool, assumed), &stored, claims);
         let input = preemption_input(objects, pool);
         CycleNominations { stored, input, spared, hopeless, evictions, may_preempt, reserving }
+    }
+
+    /// Takes in which jobs are gone, and which wait instead of them.
+    fn note_jobs(&mut self, pool: &Snapshot, objects: &Objects, now_ms: u64) {
+        self.hopeless.note(objects, now_ms);
+        let others = [&mut self.pauses, &mut self.unreservable, &mut self.unwritten];
+        others.into_iter().for_each(|pauses| pauses.note(objects, now_ms));
+        let all = [&self.pauses, &self.unreservable, &self.unwritten];
+        if self.hopeless.is_settled() && all.iter().all(|pauses| pauses.is_settled()) {
+            return;
+        }
+        for root in &pool.roots {
+            let Some(uid) = pool.ad(root.ad).map(|ad| ad.uid.as_str()) else { continue };
+            let Some((_, held)) = objects.jobs.by_uid(uid) else { continue };
+            let (job, created) = ((uid, account_of(pool, root.ad)), created(&held.object));
+            self.hopeless.take_over(job, created);
+            let others = [&mut self.pauses, &mut self.unreservable, &mut self.unwritten];
+            others.into_iter().for_each(|pauses| pauses.take_over(job, created));
+        }
     }
 
     /// Takes in what a cycle has found: what is over is taken out, and what is decided is stored. What jobs are told of it replaces what was found
@@ -316,7 +346,8 @@ impl Nominations {
         let now_ms = claims.context.now_ms();
         for (root, answer) in &found.preemptions.answers {
             let Some(uid) = pool.ad(*root).map(|ad| ad.uid.clone()) else { continue };
-            self.pause_hopeless(&uid, answer.as_ref().err(), found.are_many, now_ms);
+            let job = (uid.as_str(), account_of(pool, *root));
+            self.pause_hopeless(job, answer.as_ref().err(), found.are_many, now_ms);
             let Some(finding) = findings.get(&uid).cloned() else { continue };
             let told = match answer {
                 Ok(proposal) if !rules.is_dry_run => {
@@ -324,9 +355,9 @@ impl Nominations {
                     let victims = victims.map(|gang| gang.name.clone()).collect();
                     let told = words::waits_for(proposal.victims.len(), finding.counts.clone());
                     let (kind, mode) = (NominationKind::Preemption, reason_of(proposal.mode));
-                    let account = pool.policy.as_ref().and_then(|policy| policy.account_of.get(root));
-                    let account = account.map_or("", |account| account);
-                    let new = NewNomination { kind, mode, gang: &proposal.gang, victims, account };
+                    let account = account_of(pool, *root);
+                    let charges = charges_of(&found.preemptions.charges, *root);
+                    let new = NewNomination { kind, mode, gang: &proposal.gang, charges, victims, account };
                     self.store(new, &told, (pool, provenance), objects, claims);
                     told
                 }
@@ -338,7 +369,7 @@ impl Nominations {
             findings.insert(uid, Arc::new(told));
         }
         // Those that were not asked for in this cycle are told what was found the last time.
-        for (uid, (_, why)) in &self.hopeless {
+        for (uid, why) in self.hopeless.all() {
             let Some(finding) = findings.get(uid).filter(|finding| words::may_be_preempted_for(finding)) else {
                 continue;
             };
@@ -349,23 +380,17 @@ impl Nominations {
 
     /// Lets a job wait for which nothing can be preempted, so that others have their turn: for longer each time. `are_others`: there are
     /// more of them than have one in a cycle.
-    fn pause_hopeless(&mut self, uid: &str, why: Option<&NotPreempted>, are_others: bool, now_ms: u64) {
+    fn pause_hopeless(&mut self, job: (&str, &str), why: Option<&NotPreempted>, are_others: bool, now_ms: u64) {
         match why {
-            Some(why @ NotPreempted::CutShort) => self.lengthen_hopeless(uid, *why, now_ms),
+            Some(why @ NotPreempted::CutShort) => self.hopeless.lengthen(job, *why, HOPELESS_PAUSES, now_ms),
             // Accounts that have spent their evictions would have all turns of the others.
             Some(why @ (NotPreempted::Refused(_) | NotPreempted::TooYoung(_) | NotPreempted::BudgetSpent))
                 if are_others =>
             {
-                self.lengthen_hopeless(uid, *why, now_ms);
+                self.hopeless.lengthen(job, *why, HOPELESS_PAUSES, now_ms);
             }
-            _ => drop(self.hopeless.remove(uid)),
+            _ => self.hopeless.forget(job.0),
         }
-    }
-
-    fn lengthen_hopeless(&mut self, uid: &str, why: NotPreempted, now_ms: u64) {
-        let (pause, known) = self.hopeless.entry(uid.to_owned()).or_insert_with(|| (Pause::default(), why));
-        *known = why;
-        pause.lengthen(HOPELESS_PAUSES, uid, now_ms);
     }
 }
 
@@ -379,21 +404,21 @@ mod tests {
     #[test]
     fn a_hopeless_job_pauses_for_longer_each_time_while_others_wait_for_their_turn() {
         let (mut nominations, hopeless) = (Nominations::default(), NotPreempted::Refused(Refusal::NoCandidate));
-        nominations.pause_hopeless("a", Some(&hopeless), false, 0);
-        assert!(nominations.hopeless.is_empty(), "no job is paused");
+        nominations.pause_hopeless(("a", "account"), Some(&hopeless), false, 0);
+        assert!(nominations.hopeless.of("a").is_none(), "no job is paused");
         let mut ends = Vec::new();
         for _ in 0..3 {
             let now_ms = ends.last().copied().unwrap_or(0);
-            nominations.pause_hopeless("a", Some(&hopeless), true, now_ms);
-            ends.push(nominations.hopeless["a"].0.until_ms());
+            nominations.pause_hopeless(("a", "account"), Some(&hopeless), true, now_ms);
+            ends.push(nominations.hopeless.of("a").unwrap().until_ms());
         }
         assert!(ends[0] >= 7_500 && ends[1] - ends[0] > ends[0] && ends[2] - ends[1] > ends[1] - ends[0], "{ends:?}");
-        nominations.pause_hopeless("a", None, true, ends[2]);
-        assert!(nominations.hopeless.is_empty(), "something is preempted for it");
-        nominations.pause_hopeless("b", Some(&NotPreempted::CutShort), false, 0);
-        assert!(nominations.hopeless["b"].0.lasts(7_000), "its search costs too much");
-        nominations.pause_hopeless("c", Some(&NotPreempted::BudgetSpent), true, 0);
-        assert!(nominations.hopeless["c"].0.lasts(7_000), "its account has had its share");
+        nominations.pause_hopeless(("a", "account"), None, true, ends[2]);
+        assert!(nominations.hopeless.of("a").is_none(), "something is preempted for it");
+        nominations.pause_hopeless(("b", "account"), Some(&NotPreempted::CutShort), false, 0);
+        assert!(nominations.hopeless.of("b").unwrap().lasts(7_000), "its search costs too much");
+        nominations.pause_hopeless(("c", "account"), Some(&NotPreempted::BudgetSpent), true, 0);
+        assert!(nominations.hopeless.of("c").unwrap().lasts(7_000), "its account has had its share");
     }
 
     #[test]
@@ -406,13 +431,15 @@ mod tests {
         nominations.take_back(10);
         let evictions = nominations.budget.left(60, 10);
         assert_eq!((evictions.left, evictions.of_late.len()), (6, 0));
-        assert!(nominations.unwritten["u"].lasts(300) && !nominations.unwritten["u"].lasts(600));
-        let mut pause = nominations.unwritten["u"].until_ms() - 10;
+        assert!(
+            nominations.unwritten.of("u").unwrap().lasts(300) && !nominations.unwritten.of("u").unwrap().lasts(600)
+        );
+        let mut pause = nominations.unwritten.of("u").unwrap().until_ms() - 10;
         for times in 1..4 {
             let (uid, account, now_ms) = ("u".to_owned(), "a".to_owned(), times * 100_000);
             nominations.failed.lock().push(FailedWrite { uid, account, victims: 0 });
             nominations.take_back(now_ms);
-            let next = nominations.unwritten["u"].until_ms() - now_ms;
+            let next = nominations.unwritten.of("u").unwrap().until_ms() - now_ms;
             assert!(next > pause, "it is tried less often each time");
             pause = next;
         }

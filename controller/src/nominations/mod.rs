@@ -4,6 +4,7 @@
 //! on from there, and asks first whether each is still right.
 
 mod look;
+mod pauses;
 mod reserve;
 mod words;
 mod writes;
@@ -23,6 +24,8 @@ use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting,
 use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
+
+use self::pauses::JobPauses;
 
 pub(crate) use self::look::NominationsFound;
 pub(crate) use self::words::preempted_reason;
@@ -55,16 +58,16 @@ pub(crate) struct Nominations {
     first_seen: BTreeMap<NominationId, FirstSeen>,
     /// Whether each is right.
     judged: BTreeMap<NominationId, bool>,
-    /// Jobs that nothing is preempted for, by uid.
-    pauses: BTreeMap<String, Pause>,
+    /// Jobs that nothing is preempted for: what was nominated for them last was not claimed.
+    pauses: JobPauses<()>,
     /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed.
     rests: BTreeMap<String, Pause>,
-    /// Jobs for which nothing could be preempted when they were asked for, and why, by uid.
-    hopeless: BTreeMap<String, (Pause, NotPreempted)>,
-    /// Jobs for which nothing could be reserved while more of them waited than had a turn, by uid.
-    unreservable: BTreeMap<String, Pause>,
-    /// Jobs whose nominations could not be written, by uid.
-    unwritten: BTreeMap<String, Pause>,
+    /// Jobs for which nothing could be preempted when they were asked for, and why.
+    hopeless: JobPauses<NotPreempted>,
+    /// Jobs for which nothing could be reserved while more of them waited than had a turn.
+    unreservable: JobPauses<()>,
+    /// Jobs whose nominations could not be written.
+    unwritten: JobPauses<()>,
     budget: EvictionBudget,
     /// Nominations that could not be written, and that is not taken in yet.
     failed: Arc<Mutex<Vec<FailedWrite>>>,
@@ -161,7 +164,7 @@ impl Nominations {
     fn take_back(&mut self, now_ms: u64) {
         for FailedWrite { uid, account, victims } in std::mem::take(&mut *self.failed.lock()) {
             self.budget.give_back(&account, victims);
-            self.unwritten.entry(uid.clone()).or_default().lengthen(Backoff::REQUESTS, &uid, now_ms);
+            self.unwritten.lengthen((&uid, &account), (), Backoff::REQUESTS, now_ms);
         }
     }
 
@@ -175,13 +178,17 @@ impl Nominations {
         self.first_seen.values().filter(|seen| now_ms >= ends_ms(seen)).count()
     }
 
-    /// A nomination is gone. What was reserved and is not claimed was kept idle, whoever has ended that: nothing is reserved for the account for
-    /// as long, and for twice as long each time.
+    /// A nomination is gone. What was preempted for a job that has not claimed it was preempted for nothing, whoever has ended that: nothing is
+    /// preempted for that job for a while. What was reserved and is not claimed was kept idle: nothing is reserved for the account for as long,
+    /// and for twice as long each time.
     fn has_ended(&mut self, uid: &str, seen: &FirstSeen, objects: &Objects, now_ms: u64) {
-        if seen.kind != NominationKind::Reservation {
+        let is_claimed = objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Held);
+        if seen.kind == NominationKind::Preemption {
+            if !is_claimed {
+                self.pauses.lengthen((uid, &seen.account), (), PAUSES, now_ms);
+            }
             return;
         }
-        let is_claimed = objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Held);
         let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
         match rules {
             Some(rules) if !is_claimed => {
@@ -230,9 +237,8 @@ impl Nominations {
         let terms = &objects.pool_policy.as_ref()?.terms;
         let ends =
             self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
-        let hopeless = self.hopeless.values().map(|(pause, _)| pause);
-        let pauses = self.pauses.values().chain(self.rests.values()).chain(self.unwritten.values()).chain(hopeless);
-        let pauses = pauses.chain(self.unreservable.values()).map(Pause::until_ms);
+        let pauses = self.pauses.ends().chain(self.unwritten.ends()).chain(self.unreservable.ends());
+        let pauses = pauses.chain(self.hopeless.ends()).chain(self.rests.values().map(Pause::until_ms));
         ends.chain(pauses).filter(|at_ms| *at_ms > now_ms).min()
     }
 }

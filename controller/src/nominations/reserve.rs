@@ -9,11 +9,12 @@ use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, SideSearches, Snapshot,
     StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
 };
+use policy::Amount;
 use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
 };
 
-use super::look::StoredNomination;
+use super::look::{StoredNomination, account_of, charges_of};
 use super::writes::NewNomination;
 use super::{HOPELESS_PAUSES, Nominations, words};
 use crate::claims::Claims;
@@ -61,7 +62,7 @@ impl Nominations {
             let ad = pool.ad(root)?;
             let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
             let waits = held.object.waited(now) >= rules.after_seconds
-                && !self.unreservable.get(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
+                && !self.unreservable.of(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
                 && job_state(held, objects) == JobState::Waits
                 && !stored.iter().any(|stored| stored.uid == ad.uid);
             (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
@@ -97,8 +98,8 @@ impl Nominations {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             findings.insert(uid, Arc::new(words::held_for_others(&finding, found.reserved.len())));
         }
-        let hopeless = found.new.hopeless.iter().filter_map(|root| pool.ad(*root));
-        self.pause_unreservable(hopeless.map(|ad| ad.uid.as_str()), claims.context.now_ms());
+        let hopeless = found.new.hopeless.iter().filter_map(|root| Some((pool.ad(*root)?, account_of(pool, *root))));
+        self.pause_unreservable(hopeless.map(|(ad, account)| (&*ad.uid, account)), claims.context.now_ms());
         for Reservation { root, gang, .. } in &found.new.made {
             let Some((uid, finding)) = finding_of(findings, *root) else { continue };
             // As it is stored: in whole seconds.
@@ -106,7 +107,8 @@ impl Nominations {
             let taken = pool.after(std::slice::from_ref(gang));
             let told = words::waits_for_reserved(since, free_offers(&taken, gang), finding.counts.clone());
             let (kind, victims) = (NominationKind::Reservation, Vec::new());
-            let new = NewNomination { kind, mode: None, gang, victims, account: "" };
+            let charges = charges_of(&found.new.charges, *root);
+            let new = NewNomination { kind, mode: None, gang, charges, victims, account: account_of(pool, *root) };
             self.store(new, &told, (pool, provenance), objects, claims);
             findings.insert(uid, Arc::new(told));
         }
@@ -115,10 +117,8 @@ impl Nominations {
 
 impl Nominations {
     /// Lets jobs wait for which nothing can be reserved, so that others have their turn: for longer each time.
-    fn pause_unreservable<'u>(&mut self, uids: impl Iterator<Item = &'u str>, now_ms: u64) {
-        for uid in uids {
-            self.unreservable.entry(uid.to_owned()).or_default().lengthen(HOPELESS_PAUSES, uid, now_ms);
-        }
+    fn pause_unreservable<'u>(&mut self, jobs: impl Iterator<Item = (&'u str, &'u str)>, now_ms: u64) {
+        jobs.for_each(|job| self.unreservable.lengthen(job, (), HOPELESS_PAUSES, now_ms));
     }
 }
 
@@ -129,12 +129,13 @@ impl CycleReservations {
         found: &mut ReservationsFound,
         pool: &Snapshot,
         (root, gang): (AdId, &Gang),
-        (settings, now): (&EngineConfig, i64),
+        charges: &[Amount],
     ) -> bool {
-        let is_kept = may_keep(pool, (root, gang), &self.input.held, (settings, now));
+        let is_kept = may_keep(pool, (root, gang), charges, &self.input.held);
         if is_kept {
             let free_at = free_at(pool, gang, &self.input.held);
-            found.reserved.push(StoredReservation { root, gang: gang.clone(), free_at });
+            let (gang, charges) = (gang.clone(), charges.to_vec());
+            found.reserved.push(StoredReservation { root, gang, charges, free_at });
         }
         is_kept
     }
@@ -184,8 +185,8 @@ mod tests {
     fn r1_a_job_for_which_nothing_can_be_reserved_pauses_for_longer_each_time() {
         let (mut nominations, mut now_ms, mut pauses) = (Nominations::default(), 0, Vec::new());
         for _ in 0..3 {
-            nominations.pause_unreservable(["a"].into_iter(), now_ms);
-            let until_ms = nominations.unreservable["a"].until_ms();
+            nominations.pause_unreservable([("a", "account")].into_iter(), now_ms);
+            let until_ms = nominations.unreservable.of("a").unwrap().until_ms();
             pauses.push(until_ms - now_ms);
             now_ms = until_ms;
         }

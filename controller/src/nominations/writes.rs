@@ -8,10 +8,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
 use matchmaker::{Gang, Snapshot};
+use policy::Amount;
 use pool::{Cached, ObjectKey, Objects, Provenance, record};
 use serde_json::{Value, json};
 
-use super::{FailedWrite, Nominations, PAUSES, id_of};
+use super::{FailedWrite, Nominations, id_of};
 use crate::claims::Claims;
 use crate::status::{Finding, job_nominated};
 use crate::write::answer::Answer;
@@ -23,6 +24,8 @@ pub(super) struct NewNomination<'n> {
     pub(super) kind: NominationKind,
     pub(super) mode: Option<PreemptionReason>,
     pub(super) gang: &'n Gang,
+    /// What its members cost, in micros.
+    pub(super) charges: Option<&'n [Amount]>,
     /// The uids of their Matches.
     pub(super) victims: Vec<String>,
     /// The account of the job.
@@ -39,8 +42,8 @@ impl Nominations {
         objects: &Objects,
         claims: &Arc<Claims>,
     ) {
-        let NewNomination { kind, mode, gang, victims, account } = new;
-        let Some(found) = record(objects, pool, gang, &claims.engine, provenance, None) else { return };
+        let NewNomination { kind, mode, gang, charges, victims, account } = new;
+        let Some(found) = record(objects, pool, gang, &claims.engine, provenance, charges) else { return };
         let Some(root) = found.spec.members.first() else { return };
         let (key, uid) = (ObjectKey::new(&root.namespace, &root.name), root.uid.clone());
         let Some(held) = objects.jobs.get(&key) else { return };
@@ -92,11 +95,7 @@ impl Nominations {
         if !self.writing.lock().insert(uid.clone()) {
             return;
         }
-        let has_failed = !matches!(end, NominationEnd::Elsewhere | NominationEnd::Withdrawn);
         let kind = nomination.kind;
-        if has_failed && kind == NominationKind::Preemption {
-            self.pauses.entry(uid.clone()).or_default().lengthen(PAUSES, &uid, claims.context.now_ms());
-        }
         let (key, patch) = (ObjectKey::of(held.object.as_ref()), taken_out(&uid, nomination));
         let (claims, writing) = (claims.clone(), self.writing.clone());
         tokio::spawn(async move {

@@ -9,7 +9,10 @@ use matchmaker::{
     AdId, Config, Cycle, Gang, HeldGangs, SideSearches, Snapshot, StoredReservation, Verdict, backfill, free_at,
     held_for_others, negotiate,
 };
-use pool::{CycleInputs, NominatedGang, Objects, OtherNominations, nominated, nominated_gang, reservation_input};
+use pool::{
+    CycleInputs, NominatedGang, Objects, OtherNominations, nominated, nominated_charges, nominated_gang,
+    reservation_input,
+};
 
 /// The reservations of a pool.
 #[derive(Debug, Default)]
@@ -38,7 +41,8 @@ impl Reserved {
             match nominated_gang(snapshot, nomination, &OtherNominations::default(), (config, now)) {
                 NominatedGang::Free(gang) | NominatedGang::Held(gang) | NominatedGang::Ending(gang) => {
                     let free_at = free_at(snapshot, &gang, &input.held);
-                    Some(StoredReservation { root, gang, free_at })
+                    let terms = &objects.pool_policy.as_ref()?.terms;
+                    Some(StoredReservation { root, gang, charges: nominated_charges(nomination, terms), free_at })
                 }
                 NominatedGang::Broken => None,
             }
@@ -57,7 +61,7 @@ impl Reserved {
         let waiting = short(cycle);
         let held = HeldGangs { reserved: &self.all, waiting: &waiting, ends: &self.ends };
         let mut find = |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, finder);
-        let used = backfill((snapshot, &cycle.gangs), held, (config, now), &mut SideSearches::new(&mut find));
+        let used = backfill((snapshot, &cycle.gangs), held, (config, now), &mut SideSearches::after(cycle, &mut find));
         let found: BTreeSet<AdId> = used.gangs.iter().filter_map(Gang::root).collect();
         cycle.unmatched.retain(|unmatched| !found.contains(&unmatched.root));
         cycle.gangs.extend(used.gangs);
@@ -83,7 +87,7 @@ impl Reserved {
             gang = cycle.gangs.first().cloned();
             cycle
         };
-        held_for_others((snapshot, &cycle.gangs), held, (config, now), &mut SideSearches::new(&mut find));
+        held_for_others((snapshot, &cycle.gangs), held, (config, now), &mut SideSearches::after(cycle, &mut find));
         let Some(gang) = gang else { return Vec::new() };
         let left = snapshot.after(&cycle.gangs);
         let is_taken = |ad: AdId| {

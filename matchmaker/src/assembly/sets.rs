@@ -102,7 +102,9 @@ impl<'s> Assembly<'s> {
     }
 
     fn identity_of(&self, seat: &BoundMember<'_>, attribute: &MemberAttribute) -> Option<String> {
-        identity(&self.value(&attribute.of_member, seat.asker?)?)
+        let identity = identity(&self.value(&attribute.of_member, seat.asker?)?)?;
+        self.pay_identity(&identity);
+        Some(identity)
     }
 
     fn identities(&self, member: usize, port: usize, attribute: &MemberAttribute) -> Vec<Option<String>> {

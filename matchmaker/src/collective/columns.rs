@@ -7,10 +7,12 @@ use placing::{Column, Root, Seat, Take, Window};
 
 use super::alike::{Alike, Gangs, Resource};
 use super::quotas::Caps;
+use super::{Bill, Weight, weight};
 use crate::capacity::Ask;
+use crate::charges::Prices;
 use crate::finder::Turn;
 use crate::gang::Gang;
-use crate::model::{AdId, Config, Offer, PoolAd, Snapshot};
+use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::plain::Listed;
 
 /// A window in the making.
@@ -30,46 +32,43 @@ pub(crate) struct Columns<'s> {
 
 /// What is due to a root of a window.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dues {
+pub(crate) struct Dues<'d> {
     /// The number of its submitter, or of its account.
     pub(crate) submitter: usize,
     /// If it has a gang in turn, it has one here.
     pub(crate) pinned: bool,
+    /// What its best gang counts.
+    pub(crate) weight: &'d Weight,
 }
 
 impl<'s> Columns<'s> {
     /// No roots yet. `fair`: no submitter gets less than in turn.
-    pub(crate) fn new(
-        snapshot: &'s Snapshot,
-        alike: BTreeMap<AdId, AdId>,
-        fair: bool,
-        (config, now): (&'s Config, i64),
-    ) -> Columns<'s> {
+    pub(crate) fn new(snapshot: &'s Snapshot, alike: BTreeMap<AdId, AdId>, fair: bool) -> Columns<'s> {
         Columns {
             snapshot,
             alike: Alike::of(alike),
             window: Window { fair, ..Window::default() },
-            caps: Caps::of(snapshot, config, now),
+            caps: Caps::of(snapshot),
             gangs: Vec::new(),
             resources: BTreeMap::new(),
             seats: BTreeMap::new(),
         }
     }
 
-    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn, and `weigh`
-    /// says what its best gang counts.
+    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn. If it cannot
+    /// be paid for what all of them cost, some are left out.
     pub(crate) fn add(
         &mut self,
-        (turn, dues): (&Turn<'s>, Dues),
+        (turn, dues): (&Turn<'s>, Dues<'_>),
         listed: Listed,
         in_turn: Option<&Gang>,
-        weigh: &mut dyn FnMut(&Gang) -> u64,
+        mut bill: Bill<'_>,
     ) {
         let Listed { mut gangs, has_more, .. } = listed;
         gangs.extend(in_turn.cloned());
         gangs.sort_by(|one, other| other.order(one));
         let mut root = Root {
-            weight: gangs.first().map_or(1, weigh),
+            weight: gangs.first().map_or(1, |gang| weight(dues.weight, (self.snapshot, gang), bill.prices)),
             submitter: dues.submitter,
             priority: turn.root.priority.into(),
             band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
@@ -79,9 +78,16 @@ impl<'s> Columns<'s> {
         };
         let mut known: BTreeMap<Vec<Take>, usize> = BTreeMap::new();
         let mut kept = Vec::new();
+        let mut is_paid = bill.settle(self.snapshot);
         for gang in gangs {
-            let takes = self.takes(turn.ad, &gang);
             let is_in_turn = in_turn == Some(&gang);
+            // What the gang in turn costs is known.
+            if !is_paid && !is_in_turn {
+                root.has_more = true;
+                continue;
+            }
+            let takes = self.takes(turn.ad, &gang, bill.prices);
+            is_paid &= bill.settle(self.snapshot);
             let number = match known.entry(takes) {
                 Entry::Occupied(same) => *same.get(),
                 Entry::Vacant(new) => {
@@ -113,7 +119,7 @@ impl<'s> Columns<'s> {
     }
 
     /// What a gang takes of offers and of quotas, in order.
-    fn takes(&mut self, root: AdId, gang: &Gang) -> Vec<Take> {
+    fn takes(&mut self, root: AdId, gang: &Gang, prices: &mut Prices) -> Vec<Take> {
         let snapshot = self.snapshot;
         let mut takes = Vec::new();
         for member in &gang.members {
@@ -127,7 +133,7 @@ impl<'s> Columns<'s> {
             }
         }
         let of_quotas =
-            self.caps.as_mut().map(|caps| caps.takes(root, gang, &mut self.window.free)).unwrap_or_default();
+            self.caps.as_mut().map(|caps| caps.takes(root, gang, &mut self.window.free, prices)).unwrap_or_default();
         takes.extend(of_quotas.into_iter().map(|(resource, amount)| Take::Units { resource, amount }));
         takes.sort_unstable();
         takes

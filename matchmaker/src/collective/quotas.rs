@@ -3,34 +3,39 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use policy::{Counter, Node, Quotas};
+use policy::{Amount, Counter, Node, Quotas};
 
 use crate::charges::{Policy, Prices};
 use crate::gang::Gang;
-use crate::model::{AdId, Config, Snapshot};
+use crate::model::{AdId, Snapshot};
 
 /// What the accounts of a window may still take.
 pub(crate) struct Caps<'s> {
     snapshot: &'s Snapshot,
     policy: &'s Policy,
     quotas: Quotas<'s>,
-    prices: Prices,
     /// The number of the resource of each quota.
     numbers: BTreeMap<(Node, Counter), usize>,
 }
 
 impl<'s> Caps<'s> {
     /// Those of a pool with accounts.
-    pub(crate) fn of(snapshot: &'s Snapshot, config: &'s Config, now: i64) -> Option<Caps<'s>> {
+    pub(crate) fn of(snapshot: &'s Snapshot) -> Option<Caps<'s>> {
         let policy = snapshot.policy.as_deref()?;
         let quotas = Quotas::new(&policy.tree, &policy.total);
-        Some(Caps { snapshot, policy, quotas, prices: Prices::of(config, now), numbers: BTreeMap::new() })
+        Some(Caps { snapshot, policy, quotas, numbers: BTreeMap::new() })
     }
 
-    /// What a gang takes of what its account may take, by the numbers of resources. `free` has what is left of all resources. A seat that
+    /// What a gang takes of what its account may take at these prices, by the numbers of resources. `free` has what is left of all resources. A seat that
     /// several gangs share counts in each of them: no fewer gangs than these fit.
-    pub(crate) fn takes(&mut self, root: AdId, gang: &Gang, free: &mut Vec<u64>) -> Vec<(usize, u64)> {
-        let Caps { snapshot, policy, quotas, prices, numbers } = self;
+    pub(crate) fn takes(
+        &mut self,
+        root: AdId,
+        gang: &Gang,
+        free: &mut Vec<u64>,
+        prices: &mut Prices,
+    ) -> Vec<(usize, u64)> {
+        let Caps { snapshot, policy, quotas, numbers } = self;
         let Some(account) = policy.account_of.get(&root) else { return Vec::new() };
         let Some(own_roots) = policy.tree.own_roots(account) else { return Vec::new() };
         let mut seats = policy.seats.of_gang((snapshot, gang), account);
@@ -51,36 +56,42 @@ impl<'s> Caps<'s> {
 
 /// Whether gangs keep all quotas, those among them that set something aside for others, if they are claimed in this order. Without accounts
 /// they do.
-pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], config: &Config, now: i64) -> bool {
+pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], prices: &mut Prices) -> bool {
     let Some(policy) = snapshot.policy.as_deref() else { return true };
     let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
-    let mut prices = Prices::of(config, now);
     gangs.iter().all(|gang| {
         let account = gang.root().and_then(|root| policy.account_of.get(&root));
         let Some((account, own_roots)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
             return false;
         };
-        let takes = policy.charge_of((snapshot, gang), account, &mut seats, &mut prices).takes;
+        let takes = policy.charge_of((snapshot, gang), account, &mut seats, prices).takes;
         let is_allowed = quotas.allows(own_roots, &takes);
         quotas.take(own_roots, &takes);
         is_allowed
     })
 }
 
-/// The accounts when these gangs are held.
-pub(crate) fn charged(snapshot: &Snapshot, gangs: &[Gang], config: &Config, now: i64) -> Option<Arc<Policy>> {
+/// The accounts when these gangs are held, and what the members of each cost, with its root.
+pub(crate) fn charged(
+    snapshot: &Snapshot,
+    gangs: &[Gang],
+    prices: &mut Prices,
+) -> Option<(Policy, Vec<(AdId, Vec<Amount>)>)> {
     let policy = snapshot.policy.as_deref()?;
-    let mut after = policy.clone();
+    // What counting has cost is among the costs of what went before.
+    let mut after = Policy { counting: BTreeMap::new(), ..policy.clone() };
+    let mut charges = Vec::new();
     let mut accounts = policy.tree.accounts().to_vec();
-    let mut prices = Prices::of(config, now);
     for gang in gangs {
-        let Some(account) = gang.root().and_then(|root| policy.account_of.get(&root)) else { continue };
-        let takes = policy.charge_of((snapshot, gang), account, &mut after.seats, &mut prices).takes;
+        let Some(root) = gang.root() else { continue };
+        let Some(account) = policy.account_of.get(&root) else { continue };
+        let charge = policy.charge_of((snapshot, gang), account, &mut after.seats, prices);
+        charges.push((root, charge.members));
         let Some(own) = accounts.iter_mut().find(|own| own.name == **account) else { continue };
-        for (counter, amount) in takes {
+        for (counter, amount) in charge.takes {
             *own.held.entry(counter).or_default() += amount;
         }
     }
     after.tree = policy::Tree::new(accounts);
-    Some(Arc::new(after))
+    Some((after, charges))
 }

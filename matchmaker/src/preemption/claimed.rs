@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use policy::{Amount, ClaimedGang, GangMember};
 
 use crate::budget::{FUEL_OF_A_STEP, Owners};
-use crate::charges::Prices;
 use crate::gang::{Gang, Member};
 use crate::model::{AdId, Config, Snapshot};
 use crate::verify::partner_ranks;
@@ -23,13 +22,11 @@ pub(super) struct ClaimedGangs<'h> {
     ranked: BTreeSet<usize>,
     /// What it has cost to find that out, by the namespaces of jobs and offers.
     pub(super) owners: Owners,
-    /// What claims on offers cost, as far as that was computed.
-    pub(super) prices: Prices,
 }
 
 impl<'h> ClaimedGangs<'h> {
     /// Nothing is known of ranks yet, nor of what the administrator says.
-    pub(super) fn of(pool: &Snapshot, held: &'h [HeldGang], (config, now): (&Config, i64)) -> ClaimedGangs<'h> {
+    pub(super) fn of(pool: &Snapshot, held: &'h [HeldGang], config: &Config) -> ClaimedGangs<'h> {
         let mut by_offer: BTreeMap<AdId, Vec<usize>> = BTreeMap::new();
         for (place, gang) in held.iter().enumerate() {
             for member in gang.gang.members.iter().skip(1) {
@@ -37,8 +34,8 @@ impl<'h> ClaimedGangs<'h> {
             }
         }
         let list = held.iter().map(|held| claimed_gang(pool, held)).collect();
-        let (owners, prices) = (Owners::new(config.owner_steps_max), Prices::of(config, now));
-        ClaimedGangs { held, list, by_offer, ranked: BTreeSet::new(), owners, prices }
+        let owners = Owners::new(config.owner_steps_max);
+        ClaimedGangs { held, list, by_offer, ranked: BTreeSet::new(), owners }
     }
 
     /// The gangs that have some of these offers.

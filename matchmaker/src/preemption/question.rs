@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::{Amount, Candidate, ChoiceCost, ClaimedGang, Mode, Preemption, Preemptor, Quotas, Refusal};
+use policy::{Amount, Amounts, Candidate, ChoiceCost, ClaimedGang, Mode, Preemption, Preemptor, Quotas, Refusal};
 
 use crate::budget::FUEL_OF_A_STEP;
-use crate::charges::Policy;
+use crate::charges::{Policy, Prices};
 use crate::gang::{Gang, Member};
 use crate::left_over::{RootSteps, SideSearches};
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
@@ -48,7 +48,7 @@ impl PreemptionQuestion<'_> {
         &self,
         claimed: &mut ClaimedGangs<'_>,
         steps: &mut RootSteps,
-        search: &mut SideSearches<'_>,
+        (search, prices): (&mut SideSearches<'_>, &mut Prices),
     ) -> Result<Proposal, NotPreempted> {
         let possible = self.possible(claimed, steps);
         let freed = possible.iter().filter_map(|place| self.preempting.held.get(*place));
@@ -73,7 +73,10 @@ impl PreemptionQuestion<'_> {
                 break;
             }
             let contested = gang.members.iter().find(|member| self.is_contested(member)).map(|member| member.ad);
-            match self.victims(claimed, &possible, &gang, steps) {
+            let mut seats = self.policy.seats.of_gang((self.pool, &gang), self.account);
+            let charge = self.policy.charge_of((self.pool, &gang), self.account, &mut seats, prices);
+            steps.burn(prices.settle(self.pool, self.root.ad, search.owners()));
+            match self.victims(claimed, &possible, (&gang, charge.takes), steps) {
                 Err(why) => refusal = refusal.or(Some(why)),
                 Ok(found) => {
                     let is_better = |(own, _, (.., cost)): &(FixedPoint, Gang, VictimsFound)| {
@@ -102,13 +105,13 @@ impl PreemptionQuestion<'_> {
         &self,
         claimed: &mut ClaimedGangs<'_>,
         steps: &mut RootSteps,
-        search: &mut SideSearches<'_>,
+        (search, prices): (&mut SideSearches<'_>, &mut Prices),
     ) -> Option<i64> {
         let last = self.undisturbed_until(0..self.preempting.held.len()).into_iter().last()?;
         // Young gangs that may not end for it at any age cost no search.
         let times = self.undisturbed_until(self.at(last).possible(claimed, steps));
         let (last, earlier) = times.split_last()?;
-        let mut finds = |time: &i64| self.at(*time).ask(claimed, steps, search).is_ok();
+        let mut finds = |time: &i64| self.at(*time).ask(claimed, steps, (&mut *search, &mut *prices)).is_ok();
         if !finds(last) {
             return None;
         }
@@ -131,11 +134,11 @@ impl PreemptionQuestion<'_> {
         PreemptionQuestion { now, ..*self }
     }
 
-    /// Whether victims are found for this gang.
-    pub(super) fn is_answered_by(&self, claimed: &mut ClaimedGangs<'_>, gang: &Gang) -> bool {
+    /// Whether victims are found for this gang, with which its account holds so much more.
+    pub(super) fn is_answered_by(&self, claimed: &mut ClaimedGangs<'_>, gang: &Gang, takes: Amounts) -> bool {
         let mut steps = RootSteps::any();
         let possible = self.possible(claimed, &mut steps);
-        self.victims(claimed, &possible, gang, &mut steps).is_ok()
+        self.victims(claimed, &possible, (gang, takes), &mut steps).is_ok()
     }
 
     /// The gangs that may be preempted for the root in some mode, with what the administrator says of each and the root. Those that nothing is
@@ -201,12 +204,12 @@ impl PreemptionQuestion<'_> {
         offer.is_some_and(|offer| self.pool.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_err())
     }
 
-    /// The victims for one gang, of those that are possible.
+    /// The victims for one gang, with which the account holds so much more, of those that are possible.
     fn victims(
         &self,
         claimed: &mut ClaimedGangs<'_>,
         possible: &BTreeSet<usize>,
-        gang: &Gang,
+        (gang, takes): (&Gang, Amounts),
         steps: &mut RootSteps,
     ) -> Result<VictimsFound, NotPreempted> {
         let wanted: BTreeSet<AdId> = gang.members.iter().map(|member| member.ad).collect();
@@ -221,7 +224,7 @@ impl PreemptionQuestion<'_> {
         let ranked = |place: &usize| claimed.ranked(*place, self.pool, self.config, self.now);
         let list: Vec<ClaimedGang> = places.iter().filter_map(ranked).collect();
         let free: Free = wanted.iter().filter_map(|offer| self.free(*offer)).collect();
-        let candidate = self.candidate(gang, claimed, steps);
+        let candidate = self.candidate((gang, takes), claimed, steps);
         let found = self.preemption(&free, &list).victims(&self.preemptor(), &candidate);
         let (victims, mode, cost) = found.map_err(NotPreempted::Refused)?;
         Ok((victims.iter().filter_map(|index| places.get(*index)).copied().collect(), mode, cost))
@@ -239,10 +242,12 @@ impl PreemptionQuestion<'_> {
         Some((ad.key.to_string(), offer.capacity.iter().map(left).collect()))
     }
 
-    fn candidate(&self, gang: &Gang, claimed: &mut ClaimedGangs<'_>, steps: &mut RootSteps) -> Candidate {
-        let mut seats = self.policy.seats.of_gang((self.pool, gang), self.account);
-        let charge = self.policy.charge_of((self.pool, gang), self.account, &mut seats, &mut claimed.prices);
-        steps.burn(claimed.prices.settle(self.pool, self.root.ad, &mut claimed.owners));
+    fn candidate(
+        &self,
+        (gang, takes): (&Gang, Amounts),
+        claimed: &mut ClaimedGangs<'_>,
+        steps: &mut RootSteps,
+    ) -> Candidate {
         let mut members = members(self.pool, gang);
         // Who sits down on a seat that is taken already takes nothing more.
         for (member, own) in members.iter_mut().zip(gang.members.iter().skip(1)) {
@@ -262,6 +267,6 @@ impl PreemptionQuestion<'_> {
         for (member, rank) in members.iter_mut().zip(ranks.into_iter().skip(1)) {
             member.rank = rank.bits();
         }
-        Candidate { own: gang.score.own.bits(), takes: charge.takes, members }
+        Candidate { own: gang.score.own.bits(), takes, members }
     }
 }

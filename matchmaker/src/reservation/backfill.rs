@@ -21,6 +21,8 @@ pub struct StoredReservation {
     pub root: AdId,
     /// Its gang.
     pub gang: Gang,
+    /// What the members of the gang cost, as was recorded when it was found, in micros.
+    pub charges: Vec<Amount>,
     /// When all of it is free at the latest, in seconds since 1970; none if that is not known.
     pub free_at: Option<i64>,
 }
@@ -61,7 +63,10 @@ pub fn backfill(
     for (number, (free_at, _)) in known.iter().enumerate() {
         let usable: Vec<&StoredReservation> = known.iter().take(number + 1).map(|(_, reserved)| *reserved).collect();
         let is_short = |root: AdId| held.ends.get(&root).is_some_and(|ends| ends <= free_at);
-        let Some(mut view) = view((snapshot, &found), &usable, held, is_short, (config, now)) else { continue };
+        let mut prices = search.take_prices(config, now);
+        let view = view((snapshot, &found), &usable, held, is_short, &mut prices);
+        search.keep_prices(prices);
+        let Some(mut view) = view else { continue };
         let cycle = search.cycle(&mut view, config, now);
         found.extend(cycle.gangs.iter().cloned());
         all.gangs.extend(cycle.gangs);
@@ -88,9 +93,10 @@ pub fn held_for_others(
     if usable.is_empty() {
         return BTreeSet::new();
     }
-    let Some(mut view) = view((snapshot, gangs), &usable, held, |_| true, (config, now)) else {
-        return BTreeSet::new();
-    };
+    let mut prices = search.take_prices(config, now);
+    let view = view((snapshot, gangs), &usable, held, |_| true, &mut prices);
+    search.keep_prices(prices);
+    let Some(mut view) = view else { return BTreeSet::new() };
     search.cycle(&mut view, &with_steps(config, 1), now).gangs.iter().filter_map(Gang::root).collect()
 }
 
@@ -100,7 +106,7 @@ fn view(
     usable: &[&StoredReservation],
     held: HeldGangs<'_>,
     may: impl Fn(AdId) -> bool,
-    (config, now): (&Config, i64),
+    prices: &mut Prices,
 ) -> Option<Snapshot> {
     let policy = snapshot.policy.as_ref()?;
     let left = snapshot.after(gangs);
@@ -112,7 +118,7 @@ fn view(
     }
     let mut view = left.freed(usable.iter().flat_map(|reserved| unshared(&reserved.gang)));
     (view.roots, view.frugal, view.bands) = (roots, left.frugal.clone(), left.bands.clone());
-    view.policy = Some(Arc::new(accounts_after((snapshot, policy), gangs, usable, (config, now))));
+    view.policy = Some(Arc::new(accounts_after((snapshot, policy), gangs, usable, prices)));
     Some(view)
 }
 
@@ -121,16 +127,18 @@ fn accounts_after(
     (snapshot, policy): (&Snapshot, &Policy),
     gangs: &[Gang],
     usable: &[&StoredReservation],
-    (config, now): (&Config, i64),
+    prices: &mut Prices,
 ) -> Policy {
-    let (mut seats, mut prices, mut changes) = (policy.seats.clone(), Prices::of(config, now), BTreeMap::new());
-    for (gang, sign) in gangs.iter().map(|gang| (gang, 1)).chain(usable.iter().map(|reserved| (&reserved.gang, -1))) {
+    let (mut seats, mut changes) = (policy.seats.clone(), BTreeMap::new());
+    let found = gangs.iter().map(|gang| (gang, None));
+    for (gang, recorded) in found.chain(usable.iter().map(|reserved| (&reserved.gang, Some(&reserved.charges)))) {
         let Some(account) = gang.root().and_then(|root| policy.account_of.get(&root)) else { continue };
-        let charge = if sign > 0 {
-            policy.charge_of((snapshot, gang), account, &mut seats, &mut prices)
-        } else {
-            let mut seats = seats.of_gang((snapshot, gang), account);
-            policy.charge_of((snapshot, gang), account, &mut seats, &mut prices)
+        let (charge, sign) = match recorded {
+            None => (policy.charge_of((snapshot, gang), account, &mut seats, prices), 1),
+            Some(charges) => {
+                let mut seats = seats.of_gang((snapshot, gang), account);
+                (policy.charge_as_recorded((snapshot, gang), account, &mut seats, charges), -1)
+            }
         };
         let changed: &mut policy::Amounts = changes.entry(Arc::clone(account)).or_default();
         for (counter, amount) in charge.takes {

@@ -40,6 +40,11 @@ pub(super) fn charge_of(gang: &Gang) -> Amount {
     (gang.members.len() as Amount - 1) * CHARGE_OF_ONE
 }
 
+/// What its members cost.
+pub(super) fn charges_of(gang: &Gang) -> Vec<Amount> {
+    (0..gang.members.len()).map(|place| if place == 0 { 0 } else { CHARGE_OF_ONE }).collect()
+}
+
 impl Simulation<'_> {
     /// Claims a gang for a job that waits.
     pub(super) fn claim(&mut self, job: usize, gang: Gang) {

@@ -9,7 +9,7 @@ use matchmaker::{
 };
 use policy::{Amounts, CHARGE, taken_by_gang};
 
-use crate::fairness::claims::{Running, charge_of};
+use crate::fairness::claims::{Running, charge_of, charges_of};
 use crate::fairness::nominations::HeldForJob;
 use crate::fairness::world::Simulation;
 
@@ -18,7 +18,7 @@ impl Simulation<'_> {
     pub(super) fn may_be_kept(&self, job: usize, nomination: &HeldForJob, pool: &Snapshot) -> bool {
         let gang = (AdId::at(job), &nomination.gang);
         nomination.kind == NominationKind::Preemption
-            || may_keep(pool, gang, &self.held_offers(), (&self.config, self.now))
+            || may_keep(pool, gang, &charges_of(&nomination.gang), &self.held_offers())
     }
 
     /// All claims, and when they end at the latest.
@@ -61,6 +61,7 @@ impl Simulation<'_> {
             .map(|(job, own)| StoredReservation {
                 root: AdId::at(*job),
                 gang: own.gang.clone(),
+                charges: charges_of(&own.gang),
                 free_at: free_at(pool, &own.gang, &held),
             })
             .collect();
