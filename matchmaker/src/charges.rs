@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
+use smallvec::SmallVec;
 
 use crate::budget::{FAIR_FUEL, Owners};
 use crate::by_ad::ByAd;
@@ -41,6 +42,8 @@ pub struct Prices {
     known: HashMap<(AdId, Res), Option<Amount>>,
     /// The last allocation that cost what the weights of the pool say. Most gangs are allocated the same.
     weighted: Option<(Res, Amount)>,
+    /// What a few allocations have of a resource.
+    amounts: Vec<(Res, String, Amount)>,
     /// The offers that were evaluated since this was taken last, and the fuel that it took.
     used: Vec<(AdId, u64)>,
     /// Namespaces whose offers have cost others too much: for jobs of other namespaces, nothing more of them is evaluated.
@@ -55,6 +58,7 @@ impl Prices {
             context: own_context(FUEL, config, now),
             known: HashMap::new(),
             weighted: None,
+            amounts: Vec::new(),
             used: Vec::new(),
             barred: BTreeSet::new(),
         }
@@ -84,6 +88,20 @@ impl Prices {
     /// The offers that were evaluated since this was called last, and the fuel that it took.
     pub fn take_used(&mut self) -> Vec<(AdId, u64)> {
         std::mem::take(&mut self.used)
+    }
+
+    /// How much of a resource an allocation has; of no resource, 1.
+    fn amount(&mut self, allocation: &Res, resource: Option<&String>) -> Option<Amount> {
+        let Some(resource) = resource else { return Some(1) };
+        let known = self.amounts.iter().find(|(known, name, _)| known.is(allocation) && name == resource);
+        if let Some((.., amount)) = known {
+            return Some(*amount);
+        }
+        let amount = Amount::from(*allocation.get(resource)?);
+        if self.amounts.len() < AMOUNTS_MAX {
+            self.amounts.push((allocation.clone(), resource.clone(), amount));
+        }
+        Some(amount)
     }
 
     /// What an allocation costs by the weights of the pool.
@@ -121,11 +139,14 @@ pub struct CountedOffer {
     pub counters: Vec<(usize, Option<String>)>,
 }
 
+/// The charge of each member of a gang, in micros, in the order of the members; that of the root is 0.
+pub type MemberCharges = SmallVec<[Amount; 3]>;
+
 /// What one gang costs and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GangCharge {
-    /// The charge of each member, in micros, in the order of the members; that of the root is 0.
-    pub members: Vec<Amount>,
+    /// The charge of each member.
+    pub members: MemberCharges,
     /// What its account holds more of with it, by counter.
     pub takes: Amounts,
 }
@@ -160,21 +181,16 @@ impl Seats {
 }
 
 impl CountedOffer {
-    /// How much of each counter, by its number, an allocation counts. A claim has its own entry of a seat that is shared, but counters of a
-    /// resource count the seat.
-    pub(crate) fn numbered_counts(&self, allocation: &Res) -> impl Iterator<Item = (usize, Amount)> {
-        self.counters.iter().filter_map(|(counter, resource)| {
+    /// How much of each counter an allocation counts, by the names of these counters. A claim has its own entry of a seat that is shared, but
+    /// counters of a resource count the seat.
+    pub fn counts<'c>(&self, counters: &'c [Counter], allocation: &Res) -> impl Iterator<Item = (&'c Counter, Amount)> {
+        self.counters.iter().filter_map(|(number, resource)| {
             let amount = match resource {
                 Some(resource) => *allocation.get(resource)?,
                 None => 1,
             };
-            Some((*counter, Amount::from(amount)))
+            Some((counters.get(*number)?, Amount::from(amount)))
         })
-    }
-
-    /// The same by the names of these counters.
-    pub fn counts<'c>(&self, counters: &'c [Counter], allocation: &Res) -> impl Iterator<Item = (&'c Counter, Amount)> {
-        self.numbered_counts(allocation).filter_map(|(number, amount)| Some((counters.get(number)?, amount)))
     }
 
     /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.
@@ -209,9 +225,10 @@ impl Policy {
         mut shared: Option<(&Arc<str>, &mut Seats)>,
         prices: &mut Prices,
         mut counts: impl FnMut(usize, Amount),
-    ) -> (Vec<Amount>, Amount) {
-        let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
-        let (mut members, mut sum) = (Vec::with_capacity(gang.members.len()), 0);
+    ) -> (MemberCharges, Amount) {
+        let namespace =
+            || gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
+        let (mut members, mut sum) = (MemberCharges::new(), 0);
         for member in &gang.members {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
             let Some(ad) = ad else {
@@ -219,12 +236,15 @@ impl Policy {
                 continue;
             };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
-            let micros = self.charge((member.ad, ad), counted, &member.ask, root, prices);
+            let micros = self.charge((member.ad, ad), counted, &member.ask, namespace, prices);
             members.push(micros);
             let allocation = &member.ask.allocation;
             let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
-                let amounts = counted.into_iter().flat_map(|counted| counted.numbered_counts(allocation));
-                amounts.for_each(|(number, amount)| counts(number, amount));
+                for (number, resource) in counted.map_or(&[][..], |counted| &counted.counters) {
+                    if let Some(amount) = prices.amount(allocation, resource.as_ref()) {
+                        counts(*number, amount);
+                    }
+                }
                 sum += micros;
                 continue;
             };
@@ -246,20 +266,20 @@ impl Policy {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
         let counted = self.offers.get(id).map(|counted| &**counted);
-        self.charge((id, ad), counted, &ask, &ad.key.namespace, prices)
+        self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices)
     }
 
     /// What a claim on an offer costs a job of a namespace, in micros.
-    fn charge(
+    fn charge<'n>(
         &self,
         (id, ad): (AdId, &PoolAd),
         counted: Option<&CountedOffer>,
         ask: &Ask,
-        namespace: &str,
+        namespace: impl Fn() -> &'n str,
         prices: &mut Prices,
     ) -> Amount {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
-        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace));
+        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace()));
         stated.unwrap_or_else(|| prices.by_weights(&self.weights, &ask.allocation))
     }
 }
@@ -276,6 +296,9 @@ pub fn charge_by_weights<'r>(
         None => CHARGE_OF_ONE,
     }
 }
+
+/// How many allocations are remembered with what they have of a resource: those of most gangs.
+const AMOUNTS_MAX: usize = 4;
 
 /// One charge, in micros.
 const CHARGE_OF_ONE: Amount = 1_000_000;
