@@ -224,10 +224,11 @@ impl Finder for Indexed {
         let Tables { table, availability, full, .. } = &mut self.tables;
         for (number, member) in round.cycle.gangs.last().map_or(&[][..], |gang| &gang.members).iter().enumerate() {
             let place = member.ad.place();
-            if !availability.charge(member.ad, &member.ask) {
+            let is_full = availability.charge(member.ad, &member.ask).unwrap_or_else(|| {
                 availability.recount(round.left.after(&round.cycle.gangs), member.ad);
-            }
-            if availability.is_full(place) {
+                availability.is_full(place)
+            });
+            if is_full {
                 match number.checked_sub(1).and_then(|port| run.bound.get(port)) {
                     Some(row) => table.rows_with(*row).for_each(|row| full.set(as_usize(row), true)),
                     None => table.rows_of(place).for_each(|row| full.set(row, true)),

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Quotas};
 
 use crate::budget::Owners;
-use crate::charges::{GangCharge, Policy, Prices, Seats};
+use crate::charges::{GangCharge, MemberCharges, Policy, Priced, Prices, Seats};
 use crate::finder::Turn;
 use crate::gang::{Gang, as_u32, as_usize};
 use crate::model::{AdId, Config, Root, Snapshot};
@@ -18,8 +18,7 @@ use crate::why_not::QuotaExceeded;
 
 /// What one gang costs and counts in this cycle.
 pub(crate) struct NumberedCharge {
-    /// The charge of each member, in micros, in the order of the members; that of the root is 0.
-    members: Vec<Amount>,
+    members: MemberCharges,
     /// What its account holds more of with it, by the numbers of counters.
     takes: NumberedAmounts,
 }
@@ -33,6 +32,8 @@ pub(crate) struct AccountQueue<'s> {
     order: Order<'s>,
     /// By the number of a counter in the policy: its number in the quotas, if these know it.
     counters: Vec<Option<usize>>,
+    /// Some account may be forbidden any gang at all.
+    may_forbid_any: bool,
     /// By root: the own roots of its account, if the tree has it, and the number of its submitter.
     placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
@@ -52,12 +53,14 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
         let quotas = Quotas::new(&policy.tree, &policy.total);
+        let may_forbid_any = [quotas.gangs(), quotas.charge()].iter().any(|number| quotas.is_bounded(*number));
         let mut queue = AccountQueue {
             snapshot,
             policy,
             submitters,
             counters: policy.counters.iter().map(|counter| quotas.number(counter)).collect(),
             order: Order::of(quotas, []),
+            may_forbid_any,
             placed,
             turn: None,
             aside: Vec::new(),
@@ -96,12 +99,13 @@ impl<'s> AccountQueue<'s> {
 
     /// Puts roots in order, given what is held by now.
     fn begin(&mut self, numbers: impl IntoIterator<Item = usize>) {
-        let waiting = numbers.into_iter().filter_map(|number| {
+        let numbers = numbers.into_iter();
+        // Only the order within an account matters. Roots mostly come by age.
+        let mut waiting: Vec<(Reverse<i32>, i64, AdId, usize, Node)> = Vec::with_capacity(numbers.size_hint().0);
+        waiting.extend(numbers.filter_map(|number| {
             let (root, own_roots) = (self.snapshot.roots.get(number)?, self.placed.get(number)?.0?);
             Some((Reverse(root.priority), root.since, root.ad, number, own_roots))
-        });
-        // Only the order within an account matters. Roots mostly come by age.
-        let mut waiting: Vec<(Reverse<i32>, i64, AdId, usize, Node)> = waiting.collect();
+        }));
         waiting.sort_unstable();
         self.order.restart(waiting.into_iter().map(|(.., number, own_roots)| (own_roots, number)));
     }
@@ -169,14 +173,15 @@ impl<'s> AccountQueue<'s> {
         let account = self.account(root);
         let mut seats = shares_seats(gang).then(|| (account, self.seats.of_gang((self.snapshot, gang), account)));
         let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
-        let quotas = self.order.quotas();
         let mut takes = self.spare.take();
-        let mut price = self.policy.priced((self.snapshot, gang), prices);
-        let (members, sum) = self.policy.count((self.snapshot, gang), shared, &mut price, |counter, amount| {
-            self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
+        let (charge, gangs) = (self.order.quotas().charge(), self.order.quotas().gangs());
+        let mut priced = Priced::Evaluated(prices);
+        let (members, sum) = self.policy.count((self.snapshot, gang), shared, &mut priced, |counter, amount| {
+            let number = self.number(counter).filter(|number| *number != charge && *number != gangs);
+            number.into_iter().for_each(|number| takes.add(number, amount));
         });
-        takes.set(quotas.charge(), sum);
-        takes.set(quotas.gangs(), 1);
+        takes.push(charge, sum);
+        takes.push(gangs, 1);
         NumberedCharge { members, takes }
     }
 
@@ -203,7 +208,7 @@ impl<'s> AccountQueue<'s> {
         gang: &Gang,
         charge: Option<NumberedCharge>,
         (config, now): (&Config, i64),
-    ) -> Option<Vec<Amount>> {
+    ) -> Option<MemberCharges> {
         let turn = self.turn.take()?;
         let charge = charge.unwrap_or_else(|| self.numbered_charge_of(root, gang, config, now));
         let is_served = self.order.found_numbered(turn, &charge.takes);
@@ -221,8 +226,8 @@ impl<'s> AccountQueue<'s> {
     /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
         let (quotas, mut takes) = (self.order.quotas(), self.spare.take());
-        takes.set(quotas.charge(), 1_000_000);
-        takes.set(quotas.gangs(), 1);
+        takes.push(quotas.charge(), 1_000_000);
+        takes.push(quotas.gangs(), 1);
         let is_served = self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes));
         takes.clear();
         self.spare.set(takes);
@@ -231,6 +236,9 @@ impl<'s> AccountQueue<'s> {
 
     /// Which quota does not let the root that was served last have any gang at all.
     pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
+        if !self.may_forbid_any {
+            return None;
+        }
         let quotas = self.order.quotas();
         // Gangs are told of first.
         self.exceeded([(quotas.gangs(), 1)]).or_else(|| self.exceeded([(quotas.charge(), LEAST_CHARGE)]))

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
+use smallvec::SmallVec;
 
 use crate::budget::{FAIR_FUEL, Owners};
 use crate::by_ad::ByAd;
 use crate::capacity::{Ask, Res};
-use crate::gang::{Gang, Member};
+use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::score::FixedPoint;
 
@@ -41,6 +42,8 @@ pub struct Prices {
     known: HashMap<(AdId, Res), Option<Amount>>,
     /// The last allocation that cost what the weights of the pool say. Most gangs are allocated the same.
     weighted: Option<(Res, Amount)>,
+    /// What a few allocations have of a resource.
+    amounts: Vec<(Res, String, Amount)>,
     /// The offers that were evaluated since this was taken last, and the fuel that it took.
     used: Vec<(AdId, u64)>,
     /// Namespaces whose offers have cost others too much: for jobs of other namespaces, nothing more of them is evaluated.
@@ -55,6 +58,7 @@ impl Prices {
             context: own_context(FUEL, config, now),
             known: HashMap::new(),
             weighted: None,
+            amounts: Vec::new(),
             used: Vec::new(),
             barred: BTreeSet::new(),
         }
@@ -93,6 +97,20 @@ impl Prices {
         std::mem::take(&mut self.used)
     }
 
+    /// How much of a resource an allocation has; of no resource, 1.
+    fn amount(&mut self, allocation: &Res, resource: Option<&String>) -> Option<Amount> {
+        let Some(resource) = resource else { return Some(1) };
+        let known = self.amounts.iter().find(|(known, name, _)| known.is(allocation) && name == resource);
+        if let Some((.., amount)) = known {
+            return Some(*amount);
+        }
+        let amount = Amount::from(*allocation.get(resource)?);
+        if self.amounts.len() < AMOUNTS_MAX {
+            self.amounts.push((allocation.clone(), resource.clone(), amount));
+        }
+        Some(amount)
+    }
+
     /// What an allocation costs by the weights of the pool.
     fn by_weights(&mut self, weights: &BTreeMap<String, Amount>, allocation: &Res) -> Amount {
         if let Some((_, micros)) = self.weighted.as_ref().filter(|(last, _)| last.is(allocation)) {
@@ -128,11 +146,14 @@ pub struct CountedOffer {
     pub counters: Vec<(usize, Option<String>)>,
 }
 
+/// The charge of each member of a gang, in micros, in the order of the members; that of the root is 0.
+pub type MemberCharges = SmallVec<[Amount; 3]>;
+
 /// What one gang costs and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GangCharge {
-    /// The charge of each member, in micros, in the order of the members; that of the root is 0.
-    pub members: Vec<Amount>,
+    /// The charge of each member.
+    pub members: MemberCharges,
     /// What its account holds more of with it, by counter.
     pub takes: Amounts,
 }
@@ -167,27 +188,41 @@ impl Seats {
 }
 
 impl CountedOffer {
-    /// How much of each counter, by its number, an allocation counts. A claim has its own entry of a seat that is shared, but counters of a
-    /// resource count the seat.
-    pub(crate) fn numbered_counts(&self, allocation: &Res) -> impl Iterator<Item = (usize, Amount)> {
-        self.counters.iter().filter_map(|(counter, resource)| {
+    /// How much of each counter an allocation counts, by the names of these counters. A claim has its own entry of a seat that is shared, but
+    /// counters of a resource count the seat.
+    pub fn counts<'c>(&self, counters: &'c [Counter], allocation: &Res) -> impl Iterator<Item = (&'c Counter, Amount)> {
+        self.counters.iter().filter_map(|(number, resource)| {
             let amount = match resource {
                 Some(resource) => *allocation.get(resource)?,
                 None => 1,
             };
-            Some((*counter, Amount::from(amount)))
+            Some((counters.get(*number)?, Amount::from(amount)))
         })
-    }
-
-    /// The same by the names of these counters.
-    pub fn counts<'c>(&self, counters: &'c [Counter], allocation: &Res) -> impl Iterator<Item = (&'c Counter, Amount)> {
-        self.numbered_counts(allocation).filter_map(|(number, amount)| Some((counters.get(number)?, amount)))
     }
 
     /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.
     pub(crate) fn always_counts(&self, capacity: &Res) -> impl Iterator<Item = usize> {
         let has = |resource: &Option<String>| resource.as_ref().is_none_or(|resource| capacity.contains_key(resource));
         self.counters.iter().filter(move |(_, resource)| has(resource)).map(|(number, _)| *number)
+    }
+}
+
+/// What members of gangs cost.
+pub(crate) enum Priced<'p> {
+    /// What the offers state now.
+    Evaluated(&'p mut Prices),
+    /// By place in the gang: what was recorded when it was found.
+    Recorded(&'p [Amount]),
+}
+
+impl Priced<'_> {
+    /// How much of a resource an allocation has; of no resource, 1.
+    fn amount(&mut self, allocation: &Res, resource: Option<&String>) -> Option<Amount> {
+        match (self, resource) {
+            (Priced::Evaluated(prices), _) => prices.amount(allocation, resource),
+            (Priced::Recorded(_), None) => Some(1),
+            (Priced::Recorded(_), Some(resource)) => allocation.get(resource).map(|amount| Amount::from(*amount)),
+        }
     }
 }
 
@@ -200,7 +235,7 @@ impl Policy {
         seats: &mut Seats,
         prices: &mut Prices,
     ) -> GangCharge {
-        self.charge_at((snapshot, gang), account, seats, &mut self.priced((snapshot, gang), prices))
+        self.charge_at((snapshot, gang), account, seats, &mut Priced::Evaluated(prices))
     }
 
     /// The same of a gang whose members cost so much, as was recorded when it was found; nothing is evaluated.
@@ -211,8 +246,7 @@ impl Policy {
         seats: &mut Seats,
         charges: &[Amount],
     ) -> GangCharge {
-        let recorded = |place: usize, _: &Member, _: &PoolAd| charges.get(place).copied().unwrap_or(0);
-        self.charge_at((snapshot, gang), account, seats, &mut { recorded })
+        self.charge_at((snapshot, gang), account, seats, &mut Priced::Recorded(charges))
     }
 
     fn charge_at(
@@ -220,27 +254,14 @@ impl Policy {
         (snapshot, gang): (&Snapshot, &Gang),
         account: &Arc<str>,
         seats: &mut Seats,
-        price: &mut impl FnMut(usize, &Member, &PoolAd) -> Amount,
+        priced: &mut Priced<'_>,
     ) -> GangCharge {
         let mut takes = Amounts::new();
-        let (members, sum) = self.count((snapshot, gang), Some((account, seats)), price, |number, amount| {
+        let (members, sum) = self.count((snapshot, gang), Some((account, seats)), priced, |number, amount| {
             let counter = self.counters.get(number);
             counter.into_iter().for_each(|counter| *takes.entry(Arc::clone(counter)).or_default() += amount);
         });
         GangCharge { members, takes: taken_by_gang(sum, takes) }
-    }
-
-    /// What the members of a gang cost, each with its place and its ad.
-    pub(crate) fn priced<'p>(
-        &'p self,
-        (snapshot, gang): (&'p Snapshot, &Gang),
-        prices: &'p mut Prices,
-    ) -> impl FnMut(usize, &Member, &PoolAd) -> Amount + use<'p> {
-        let root = gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
-        move |_, member, ad| {
-            let counted = self.offers.get(member.ad).map(|counted| &**counted);
-            self.charge((member.ad, ad), counted, &member.ask, root, prices)
-        }
     }
 
     /// What each member of a gang costs at some prices, and what all cost together beside the shared seats that its account holds; without
@@ -249,10 +270,12 @@ impl Policy {
         &self,
         (snapshot, gang): (&Snapshot, &Gang),
         mut shared: Option<(&Arc<str>, &mut Seats)>,
-        price: &mut impl FnMut(usize, &Member, &PoolAd) -> Amount,
+        priced: &mut Priced<'_>,
         mut counts: impl FnMut(usize, Amount),
-    ) -> (Vec<Amount>, Amount) {
-        let (mut members, mut sum) = (Vec::with_capacity(gang.members.len()), 0);
+    ) -> (MemberCharges, Amount) {
+        let namespace =
+            || gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
+        let (mut members, mut sum) = (MemberCharges::new(), 0);
         for (place, member) in gang.members.iter().enumerate() {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
             let Some(ad) = ad else {
@@ -260,12 +283,18 @@ impl Policy {
                 continue;
             };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
-            let micros = price(place, member, ad);
+            let micros = match priced {
+                Priced::Evaluated(prices) => self.charge((member.ad, ad), counted, &member.ask, namespace, prices),
+                Priced::Recorded(charges) => charges.get(place).copied().unwrap_or(0),
+            };
             members.push(micros);
             let allocation = &member.ask.allocation;
             let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
-                let amounts = counted.into_iter().flat_map(|counted| counted.numbered_counts(allocation));
-                amounts.for_each(|(number, amount)| counts(number, amount));
+                for (number, resource) in counted.map_or(&[][..], |counted| &counted.counters) {
+                    if let Some(amount) = priced.amount(allocation, resource.as_ref()) {
+                        counts(*number, amount);
+                    }
+                }
                 sum += micros;
                 continue;
             };
@@ -287,20 +316,20 @@ impl Policy {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
         let counted = self.offers.get(id).map(|counted| &**counted);
-        self.charge((id, ad), counted, &ask, &ad.key.namespace, prices)
+        self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices)
     }
 
     /// What a claim on an offer costs a job of a namespace, in micros.
-    fn charge(
+    fn charge<'n>(
         &self,
         (id, ad): (AdId, &PoolAd),
         counted: Option<&CountedOffer>,
         ask: &Ask,
-        namespace: &str,
+        namespace: impl Fn() -> &'n str,
         prices: &mut Prices,
     ) -> Amount {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
-        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace));
+        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace()));
         stated.unwrap_or_else(|| prices.by_weights(&self.weights, &ask.allocation))
     }
 }
@@ -317,6 +346,9 @@ pub fn charge_by_weights<'r>(
         None => CHARGE_OF_ONE,
     }
 }
+
+/// How many allocations are remembered with what they have of a resource: those of most gangs.
+const AMOUNTS_MAX: usize = 4;
 
 /// One charge, in micros.
 const CHARGE_OF_ONE: Amount = 1_000_000;

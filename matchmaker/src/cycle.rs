@@ -1,7 +1,7 @@
 //! One negotiation cycle in five steps: order the submitters, next root, best gang, charge, explain the rest.
 
 use crate::explanations::{Failed, explain};
-use crate::finder::{Cycle, Finder, Found, Round, Turn};
+use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::line::Line;
 use crate::model::{Config, Snapshot};
 use crate::within_quotas::{Within, best_within};
@@ -29,6 +29,9 @@ pub(crate) fn negotiate_first<F: Finder>(
     let mut run = finder.begin(&mut round);
     let mut failed = Vec::new();
     round.cycle.gangs.reserve(snapshot.roots.len().min(roots_max));
+    if matches!(line, Line::Accounts(_)) {
+        round.cycle.charges.reserve(snapshot.roots.len().min(roots_max));
+    }
     for last in [false, true] {
         if last {
             // Roots whose submitters had no steps left are searched again, with the steps that the others have not used.
@@ -45,7 +48,9 @@ pub(crate) fn negotiate_first<F: Finder>(
             }
             // 3. Find its best gang.
             let before = round.accounts.spent(turn.submitter);
-            let Within { found, exceeded, charge } = best(finder, &mut run, (&line, &turn), &mut round);
+            // A gang is large, and is moved once: to its place among the gangs of the cycle.
+            let within = best(finder, &mut run, (&line, &turn), &mut round);
+            let found = &within.found;
             if found.disagreed {
                 round.cycle.disagreements.push(turn.ad);
             }
@@ -61,20 +66,22 @@ pub(crate) fn negotiate_first<F: Finder>(
             if found.short {
                 round.accounts.exceed(turn.submitter);
             }
-            let Found { gang: Some(gang), gave_up, .. } = found else {
-                failed.push(Failed::of(&turn, found.gave_up).by(exceeded));
+            let Some(gang) = &found.gang else {
+                failed.push(Failed::of(&turn, found.gave_up).by(within.exceeded));
                 line.not_found();
                 continue;
             };
             // 4. Charge the submitter for the gang, and the offers for what the gang takes.
-            let Some(charges) = line.serve(&turn, &gang, charge, (config, now)) else { continue };
+            let Some(charges) = line.serve(&turn, gang, within.charge, (config, now)) else { continue };
             if !charges.is_empty() {
                 round.cycle.charges.push((turn.ad, charges));
             }
-            if gave_up {
+            if found.gave_up {
                 round.cycle.cut_short.push(turn.ad);
             }
-            round.cycle.gangs.push(gang);
+            if let Some(gang) = within.found.gang {
+                round.cycle.gangs.push(gang);
+            }
             finder.took(&mut run, &mut round);
         }
     }
@@ -96,7 +103,7 @@ fn best<'s, F: Finder>(
     round: &mut Round<'s>,
 ) -> Within {
     match line {
-        Line::Submitters(_) => Within { found: finder.best(run, turn, round), ..Within::default() },
+        Line::Submitters(_) => Within { found: finder.best(run, turn, round), exceeded: None, charge: None },
         Line::Accounts(queue) => best_within(finder, run, (queue, turn), round),
     }
 }

@@ -17,8 +17,8 @@ pub(crate) struct Failed {
     submitter: usize,
     /// The search was cut short.
     gave_up: bool,
-    /// The quota that does not let it have a gang.
-    exceeded: Option<QuotaExceeded>,
+    /// The quota that does not let it have a gang. Few have one, and there may be very many roots.
+    exceeded: Option<Box<QuotaExceeded>>,
 }
 
 impl Failed {
@@ -29,7 +29,7 @@ impl Failed {
 
     /// The same, because of a quota.
     pub(crate) fn by(self, exceeded: Option<QuotaExceeded>) -> Failed {
-        Failed { exceeded, ..self }
+        Failed { exceeded: exceeded.map(Box::new), ..self }
     }
 
     fn root<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Root> {
@@ -87,7 +87,8 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
     let mut costs = Costs::of(config.cycle_steps_max / SIDE_SHARE, submitters.len(), config.limits.fuel);
     let mut indexed = Costs::of(config.cycle_steps_max / INDEXED_SHARE, submitters.len(), 0);
     let order = in_turn(finder.explained(), failed, snapshot);
-    let by_quota = |failed: &Failed| Some(Arc::new(WhyNot::of(Verdict::QuotaExceeded(failed.exceeded.clone()?))));
+    let by_quota =
+        |failed: &Failed| Some(Arc::new(WhyNot::of(Verdict::QuotaExceeded(failed.exceeded.as_deref()?.clone()))));
     let mut whys: Vec<Option<Arc<WhyNot>>> = failed.iter().map(by_quota).collect();
     let mut latest: BTreeMap<usize, &AdKey> = BTreeMap::new();
     for last in [false, true] {

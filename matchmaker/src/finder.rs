@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::budget::{Accounts, Owners};
 use policy::Amount;
 
-use crate::budget::{Accounts, Owners};
+use crate::charges::MemberCharges;
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
 use crate::plain::Listed;
@@ -88,8 +89,8 @@ pub struct Found {
 pub struct Cycle {
     /// The gangs found, in the order in which their roots were served.
     pub gangs: Vec<Gang>,
-    /// What the members of these gangs cost, each with its root, in micros; nothing without accounts.
-    pub charges: Vec<(AdId, Vec<Amount>)>,
+    /// What the members of these gangs cost, each with its root; nothing without accounts.
+    pub charges: Vec<(AdId, MemberCharges)>,
     /// The other roots and the reasons, as things are after the cycle, except for those below.
     pub unmatched: Vec<Unmatched>,
     /// Roots whose gang may not be the best one: the search ran out of steps before it had tried all gangs.

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::Amount;
-
 use crate::budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE};
-use crate::charges::Prices;
+use crate::charges::{MemberCharges, Prices};
 use crate::finder::Cycle;
 use crate::gang::Gang;
 use crate::model::{Config, Snapshot};
@@ -25,7 +23,7 @@ pub struct SideSearches<'f> {
     find: &'f mut FindGangs<'f>,
     owners: Owners,
     /// The gangs of the cycle with what their members cost.
-    charged: Vec<(Gang, Vec<Amount>)>,
+    charged: Vec<(Gang, MemberCharges)>,
     prices: Option<Prices>,
 }
 
@@ -39,7 +37,8 @@ impl<'f> SideSearches<'f> {
     pub fn after(cycle: &Cycle, find: &'f mut FindGangs<'f>) -> SideSearches<'f> {
         let mut search = SideSearches::new(find);
         search.owners.take_over(&cycle.owners_fuel, &cycle.barred);
-        search.charged = cycle.charged().map(|(gang, charges)| (gang.clone(), charges.to_vec())).collect();
+        search.charged =
+            cycle.charged().map(|(gang, charges)| (gang.clone(), MemberCharges::from_slice(charges))).collect();
         search
     }
 

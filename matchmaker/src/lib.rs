@@ -48,7 +48,8 @@ pub use budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, Stop};
 pub use by_ad::ByAd;
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use charges::{
-    COUNTER_FUEL, CountedOffer, GangCharge, Policy, Prices, Seats, charge_by_weights, own_context, own_value,
+    COUNTER_FUEL, CountedOffer, GangCharge, MemberCharges, Policy, Prices, Seats, charge_by_weights, own_context,
+    own_value,
 };
 pub use collective::{Charged, Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};
 pub use consent::Consent;

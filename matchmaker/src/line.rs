@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use policy::Amount;
-
 use crate::account_queue::{AccountQueue, NumberedCharge};
-use crate::charges::Prices;
+use crate::charges::{MemberCharges, Prices};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
@@ -111,11 +109,11 @@ impl<'s> Line<'s> {
         gang: &Gang,
         charge: Option<NumberedCharge>,
         (config, now): (&Config, i64),
-    ) -> Option<Vec<Amount>> {
+    ) -> Option<MemberCharges> {
         match self {
             Line::Submitters(queue) => {
                 queue.charge();
-                Some(Vec::new())
+                Some(MemberCharges::new())
             }
             Line::Accounts(queue) => queue.serve(turn.root, gang, charge, (config, now)),
         }

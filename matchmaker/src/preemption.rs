@@ -13,6 +13,7 @@ use std::sync::Arc;
 use policy::{Amount, Amounts, Evictions, Mode, Quotas, Refusal};
 
 use crate::account_queue::AccountQueue;
+use crate::charges::MemberCharges;
 use crate::gang::Gang;
 use crate::left_over::{SideSearches, StepsLeft, TurnsLeft};
 use crate::model::{AdId, Config, Snapshot};
@@ -93,7 +94,7 @@ pub struct Preemptions {
     /// For each root that was looked at.
     pub answers: Vec<(AdId, Result<Proposal, NotPreempted>)>,
     /// What the members of proposed gangs cost, each with its root, in micros.
-    pub charges: Vec<(AdId, Vec<Amount>)>,
+    pub charges: Vec<(AdId, MemberCharges)>,
     /// The steps that submitters have spent on roots for which nothing is preempted. Without submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
 }

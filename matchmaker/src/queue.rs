@@ -92,13 +92,11 @@ impl<'s> Queue<'s> {
     pub(crate) fn again(&mut self) -> BTreeSet<usize> {
         for (number, waiting) in std::mem::take(&mut self.aside).into_iter().rev() {
             if let Some(submitter) = self.submitters.get_mut(number) {
-                if let Some(before) = submitter.place(number) {
-                    self.order.remove(&before);
-                }
                 submitter.waiting.push(waiting);
-                self.order.extend(submitter.place(number));
             }
         }
+        let submitters = self.submitters.iter().enumerate();
+        self.order = submitters.filter_map(|(number, submitter)| submitter.place(number)).collect();
         self.order.iter().map(|(_, _, number)| *number).collect()
     }
 
@@ -109,7 +107,9 @@ impl<'s> Queue<'s> {
         let Waiting { band, number, ad, excludes, .. } = submitter.waiting.pop()?;
         self.last = (band, first.2);
         let next = submitter.place(first.2);
-        if next != Some(first) {
+        // The last submitter has no other to be compared with: its place is not kept up to date.
+        let is_last = next.is_some() && self.order.len() == 1;
+        if next != Some(first) && !is_last {
             self.order.remove(&first);
             self.order.extend(next);
         }

@@ -11,7 +11,7 @@ use policy::{Amount, Amounts, Quotas};
 
 use crate::account_queue::AccountQueue;
 use crate::capacity::Ask;
-use crate::charges::{Policy, Prices};
+use crate::charges::{MemberCharges, Policy, Prices};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::left_over::{RootSteps, SideSearches, StepsLeft, TurnsLeft};
@@ -72,7 +72,7 @@ pub struct Reservations {
     /// Those that are to be made, in the order in which roots are served.
     pub made: Vec<Reservation>,
     /// What the members of their gangs cost, each with its root, in micros.
-    pub charges: Vec<(AdId, Vec<Amount>)>,
+    pub charges: Vec<(AdId, MemberCharges)>,
     /// The steps that submitters have spent on roots for which nothing is reserved. Without submitters that have spent none.
     pub fruitless: Vec<(Arc<str>, u64)>,
     /// The roots that had a turn, and for which nothing can be reserved; only if more roots wait than have a turn.

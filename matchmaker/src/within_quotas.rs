@@ -34,39 +34,43 @@ pub(crate) fn best_within<'s, F: Finder>(
     if let Some(why) = queue.exceeded_by_any() {
         return Within { exceeded: Some(why), ..Within::default() };
     }
-    let found = finder.best(run, turn, round);
-    let (why, charge) = stands_against(&found, (queue, turn), round);
-    let Some(why) = why else { return Within { found, exceeded: None, charge } };
+    let mut within = Within { found: finder.best(run, turn, round), exceeded: None, charge: None };
+    within.exceeded = stands_against(&within.found, (queue, turn), round, &mut within.charge);
+    if within.exceeded.is_none() {
+        return within;
+    }
     let snapshot = round.snapshot;
     let closed = queue.counted().filter(|ad| queue.is_closed(*ad)).filter_map(|ad| snapshot.ad(ad));
     let mut exclusions: BTreeSet<AdKey> = closed.map(|ad| ad.key.clone()).collect();
-    let mut found = found;
     if !exclusions.is_empty() {
         exclusions.extend(turn.root.exclusions.iter().cloned());
         let root = Root { exclusions: exclusions.clone(), ..turn.root.clone() };
-        found = finder.best(run, &Turn { excludes: true, root: &root, ..*turn }, round);
-        if let (None, charge) = stands_against(&found, (queue, turn), round) {
-            return Within { found, exceeded: Some(why), charge };
+        within.found = finder.best(run, &Turn { excludes: true, root: &root, ..*turn }, round);
+        if stands_against(&within.found, (queue, turn), round, &mut within.charge).is_none() {
+            return within;
         }
     } else {
         exclusions.clone_from(&turn.root.exclusions);
     }
-    let disagreed = found.disagreed;
+    let disagreed = within.found.disagreed;
     let found = all_within((queue, turn), &exclusions, round);
-    Within { found: Found { disagreed, ..found }, exceeded: Some(why), charge: None }
+    Within { found: Found { disagreed, ..found }, charge: None, ..within }
 }
 
 /// Which quota stands against a gang that was found, and what the gang costs, at the cost of the submitter and of the namespaces of the offers.
+/// Without a gang, it costs nothing.
 fn stands_against(
     found: &Found,
     (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
     round: &mut Round<'_>,
-) -> (Option<QuotaExceeded>, Option<NumberedCharge>) {
-    let Some(gang) = &found.gang else { return (None, None) };
-    let charge = queue.numbered_charge_of(turn.root, gang, round.config, round.now);
+    charge: &mut Option<NumberedCharge>,
+) -> Option<QuotaExceeded> {
+    *charge = None;
+    let gang = found.gang.as_ref()?;
+    let charge = charge.insert(queue.numbered_charge_of(turn.root, gang, round.config, round.now));
     let own = queue.settle(turn.ad, &mut round.owners);
     round.accounts.pay(turn.submitter, own / FUEL_OF_A_STEP);
-    (queue.exceeded_by(&charge), Some(charge))
+    queue.exceeded_by(charge)
 }
 
 /// The best gang of those that are within the quotas, one after the other, within the steps of the submitter.

@@ -42,12 +42,9 @@ impl NumberedAmounts {
         }
     }
 
-    /// Sets how much there is of a counter.
-    pub fn set(&mut self, number: usize, amount: Amount) {
-        match self.0.iter_mut().find(|(known, _)| *known == number) {
-            Some((_, own)) => *own = amount,
-            None => self.0.push((number, amount)),
-        }
+    /// Adds a counter of which nothing was added yet.
+    pub fn push(&mut self, number: usize, amount: Amount) {
+        self.0.push((number, amount));
     }
 
     /// Forgets all amounts.
@@ -77,9 +74,11 @@ static GANGS_COUNTER: LazyLock<Counter> = LazyLock::new(|| GANGS.into());
 /// 10^6, so two different quotients differ by at least 10^-12, which is more than 2^-41 twice: the key is exact.
 pub(crate) fn normalized(micros: Amount, weight: Amount) -> i128 {
     match (u64::try_from(micros), u64::try_from(weight)) {
-        // The usual case: nothing overflows, and division without a sign costs a third.
-        (Ok(micros), Ok(weight)) => {
-            i128::try_from((u128::from(micros) << 41) / u128::from(weight.max(1))).unwrap_or(i128::MAX)
+        // The usual case: what is left of the first division is below 2^20, so that two divisions of machine words are exact.
+        (Ok(micros), Ok(weight)) if weight <= 1 << 20 => {
+            let weight = weight.max(1);
+            let (whole, rest) = (micros / weight, micros % weight);
+            (i128::from(whole) << 41) + i128::from((rest << 41) / weight)
         }
         _ => micros.saturating_mul(1 << 41).div_euclid(weight.max(1)),
     }

@@ -215,8 +215,11 @@ impl<'t> Order<'t> {
     /// Puts the own roots of a turn and all nodes above them where they now belong.
     fn update(&mut self, own_roots: Node) {
         let path = self.quotas.tree().path(own_roots);
+        let mut is_ready = false;
         for (node, parent) in path.iter().zip(path.iter().skip(1)) {
-            if self.is_ready(*node) {
+            // If a node stays in order, so does all above it.
+            is_ready = is_ready || self.is_ready(*node);
+            if is_ready {
                 let Order { quotas, ready, .. } = self;
                 ready.replace(*parent, *node, || usage(quotas, *node));
             } else {

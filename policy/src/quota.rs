@@ -5,7 +5,7 @@ mod table;
 use std::collections::BTreeSet;
 
 use crate::amounts::{Amount, Amounts, CHARGE, Counter, GANGS, NumberedAmounts};
-use crate::tree::{Node, Tree};
+use crate::tree::{Node, Placed, Tree};
 
 use self::table::{Row, Table};
 
@@ -49,10 +49,19 @@ impl<'t> Quotas<'t> {
         let mut counters: BTreeSet<Counter> = stated.chain(total.keys()).cloned().collect();
         counters.extend([CHARGE.into(), GANGS.into()]);
         let table = |counter: Counter| {
-            let table = Table::new(tree, &counter, total.get(&counter).copied());
+            let table = Table::new(tree, total.get(&counter).copied());
             (counter, table)
         };
-        let tables: Vec<(Counter, Table)> = counters.into_iter().map(table).collect();
+        let mut tables: Vec<(Counter, Table)> = counters.into_iter().map(table).collect();
+        for Placed { stated, own_roots, node } in tree.placed() {
+            for (counter, held) in &stated.held {
+                table_of(&mut tables, counter).into_iter().for_each(|table| table.hold(own_roots, *held));
+            }
+            for (counter, quota) in &stated.quotas {
+                table_of(&mut tables, counter).into_iter().for_each(|table| table.limit(node, quota));
+            }
+        }
+        tables.iter_mut().for_each(|(counter, table)| table.work_out(tree, **counter == *CHARGE));
         let (mut has_min, mut open_guarantees) = (vec![false; tree.len()], vec![0; tree.len()]);
         for (_, table) in tables.iter().filter(|(_, table)| table.has_min) {
             for ((row, has_min), open) in table.rows.iter().zip(&mut has_min).zip(&mut open_guarantees) {
@@ -125,7 +134,8 @@ impl<'t> Quotas<'t> {
     /// How much the subtree of a node holds.
     #[must_use]
     pub fn held(&self, node: Node, counter: &str) -> Amount {
-        self.row(node, counter).map_or(0, |row| row.held)
+        let table = self.number(counter).and_then(|number| self.table(number));
+        table.map_or(0, |table| table.held(self.tree, node))
     }
 
     /// How much is guaranteed to the subtree of a node: what it wants, or its part of what there is. Nothing at own roots.
@@ -215,9 +225,15 @@ impl<'t> Quotas<'t> {
     #[must_use]
     pub fn allows_numbered(&self, own_roots: Node, takes: impl IntoIterator<Item = (usize, Amount)>) -> bool {
         takes.into_iter().all(|(number, amount)| {
-            let table = self.table(number).filter(|table| table.is_bounded && amount > 0);
+            let table = self.table(number).filter(|table| amount > table.sure);
             table.is_none_or(|table| table.allows(self.tree.path(own_roots), amount))
         })
+    }
+
+    /// Whether something may forbid a gang to take of a counter.
+    #[must_use]
+    pub fn is_bounded(&self, number: usize) -> bool {
+        self.table(number).is_some_and(|table| table.is_bounded)
     }
 
     /// The counters that guarantee a gang at one node: it takes of them, they have a `min` there, and with the gang no more is held
@@ -294,6 +310,12 @@ impl<'t> Quotas<'t> {
             table.change(path, amount, &mut self.open_guarantees);
         }
     }
+}
+
+/// The table of a counter.
+fn table_of<'q>(tables: &'q mut [(Counter, Table)], counter: &Counter) -> Option<&'q mut Table> {
+    let number = tables.binary_search_by(|(known, _)| known.cmp(counter)).ok()?;
+    tables.get_mut(number).map(|(_, table)| table)
 }
 
 /// The counters of which a gang takes something.

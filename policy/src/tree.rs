@@ -6,7 +6,8 @@ use crate::account::Account;
 use crate::amounts::Amount;
 
 /// A node of the tree: the pool, an account, or the *own roots* of an account, which stand for its own gangs beside the accounts
-/// below it. Among siblings, nodes are ordered as their names are; own roots have the empty name.
+/// below it. An account without accounts below it is its own roots. Among siblings, nodes are ordered as their names are; own roots
+/// have the empty name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node(usize);
 
@@ -39,12 +40,15 @@ pub enum Misplaced {
 /// How many levels of accounts there are at most.
 const LEVELS: usize = 8;
 
-/// The accounts as a tree, with the pool as its root and own roots as its leaves.
+/// The accounts as a tree, with the pool as its root and own roots as its leaves. Most accounts have no accounts below them: each is
+/// one node, and every sum along a path is one shorter.
 #[derive(Clone, Debug)]
 pub struct Tree {
     accounts: Vec<Account>,
     misplaced: Vec<Option<Misplaced>>,
     nodes: Vec<Entry>,
+    /// By account: some account is below it, so that its own roots are a node of their own.
+    has_below: Vec<bool>,
     /// Each node before its children.
     top_down: Vec<Node>,
     /// The own roots of each account with all nodes above them, up to the pool; one account after the other.
@@ -77,15 +81,20 @@ impl Tree {
             accounts.into_iter().map(|account| (account.name.clone(), account)).collect();
         let accounts: Vec<Account> = by_name.into_values().collect();
         let (parents, misplaced) = Parents::of(&accounts);
+        let mut has_below = vec![false; accounts.len()];
+        for parent in parents.iter().flatten() {
+            has_below.get_mut(*parent).into_iter().for_each(|has| *has = true);
+        }
         let (nodes, top_down, paths, path_begins) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
-        let mut tree = Tree { accounts, misplaced, nodes, top_down, paths, path_begins };
+        let mut tree = Tree { accounts, misplaced, nodes, has_below, top_down, paths, path_begins };
         tree.link(&parents);
         tree.lay_paths();
         tree.sum_usage();
         tree
     }
 
-    /// Makes the nodes: first the pool, then the own roots of all accounts, then the accounts, both by name. So siblings are in order.
+    /// Makes the nodes: first the pool, then the own roots of all accounts, then the accounts, both by name. So siblings are in order. Own roots
+    /// that are no node of their own have no parent.
     fn link(&mut self, parents: &[Option<usize>]) {
         let count = self.accounts.len();
         let account_node = |index: usize| Node(1 + count + index);
@@ -96,11 +105,14 @@ impl Tree {
             usage,
         };
         self.nodes.push(entry(None, Account::WEIGHT, 0));
-        let own_roots = self.accounts.iter().enumerate();
-        self.nodes.extend(own_roots.map(|(index, own)| entry(Some(account_node(index)), Account::WEIGHT, own.usage)));
-        let placed = self.accounts.iter().zip(parents);
-        self.nodes
-            .extend(placed.map(|(own, parent)| entry(Some(parent.map_or(Node::POOL, account_node)), own.weight, 0)));
+        let own_roots = self.accounts.iter().zip(&self.has_below).enumerate();
+        self.nodes.extend(own_roots.map(|(index, (own, has_below))| {
+            entry(has_below.then(|| account_node(index)), Account::WEIGHT, if *has_below { own.usage } else { 0 })
+        }));
+        let placed = self.accounts.iter().zip(parents).zip(&self.has_below);
+        self.nodes.extend(placed.map(|((own, parent), has_below)| {
+            entry(Some(parent.map_or(Node::POOL, account_node)), own.weight, if *has_below { 0 } else { own.usage })
+        }));
         for node in (0..self.nodes.len()).map(Node) {
             if let Some(parent) = self.parent(node).and_then(|parent| self.nodes.get_mut(parent.0)) {
                 parent.children.push(node);
@@ -116,7 +128,7 @@ impl Tree {
     fn lay_paths(&mut self) {
         for index in 0..self.accounts.len() {
             self.path_begins.push(self.paths.len());
-            let mut next = Some(Node(1 + index));
+            let mut next = Some(self.own_roots_at(index));
             while let Some(node) = next {
                 self.paths.push(node);
                 next = self.parent(node);
@@ -150,7 +162,16 @@ impl Tree {
     /// The node at which the gangs of an account are; absent if there is no such account.
     #[must_use]
     pub fn own_roots(&self, name: &str) -> Option<Node> {
-        self.index(name).map(|index| Node(1 + index))
+        self.index(name).map(|index| self.own_roots_at(index))
+    }
+
+    /// The own roots of the account at a place in the list.
+    fn own_roots_at(&self, index: usize) -> Node {
+        if self.has_below(index) { Node(1 + index) } else { Node(1 + self.accounts.len() + index) }
+    }
+
+    fn has_below(&self, index: usize) -> bool {
+        self.has_below.get(index).is_some_and(|has_below| *has_below)
     }
 
     /// The weight of an account among its siblings; 1 if there is no such account.
@@ -169,7 +190,7 @@ impl Tree {
         self.accounts.binary_search_by(|account| account.name.as_str().cmp(name)).ok()
     }
 
-    /// The account of a node; absent for the pool and for own roots.
+    /// The account of a node; absent for the pool, and for own roots that are a node of their own.
     pub(crate) fn stated(&self, node: Node) -> Option<&Account> {
         node.0.checked_sub(1 + self.accounts.len()).and_then(|index| self.accounts.get(index))
     }
@@ -179,7 +200,7 @@ impl Tree {
         let count = self.accounts.len();
         self.accounts.iter().enumerate().map(move |(index, stated)| Placed {
             stated,
-            own_roots: Node(1 + index),
+            own_roots: self.own_roots_at(index),
             node: Node(1 + count + index),
         })
     }
@@ -230,9 +251,10 @@ impl Tree {
     /// A node and all above it, up to the pool.
     pub(crate) fn path(&self, node: Node) -> &[Node] {
         let Some(number) = node.0.checked_sub(1) else { return &[Node::POOL] };
-        // An account is the second node on the path of its own roots.
         let count = self.accounts.len();
-        let (index, skipped) = if number < count { (number, 0) } else { (number - count, 1) };
+        let (index, is_account) = if number < count { (number, false) } else { (number - count, true) };
+        // It is the second node on the path of its own roots, if these are a node of their own.
+        let skipped = usize::from(is_account && self.has_below(index));
         let (Some(begin), Some(end)) = (self.path_begins.get(index), self.path_begins.get(index + 1)) else {
             return &[];
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::ad::PolicyTerms;
 use crds::{Job, Nomination, charge_micros};
 use kube::ResourceExt;
-use matchmaker::{AdId, Ask, Config, Disagreement, Gang, Member, PoolAd, Snapshot, verified};
+use matchmaker::{AdId, Ask, Config, Disagreement, Gang, Member, MemberCharges, PoolAd, Snapshot, verified};
 use policy::Amount;
 
 use crate::accounting::{key_of, micros_of};
@@ -114,7 +114,7 @@ pub fn nominated_gang(
 }
 
 /// What the members of the gang of a nomination cost, as was recorded when it was found, in micros; that of the root is 0.
-pub fn nominated_charges(nomination: &Nomination, terms: &PolicyTerms) -> Vec<Amount> {
+pub fn nominated_charges(nomination: &Nomination, terms: &PolicyTerms) -> MemberCharges {
     let charge = |(place, member): (usize, &crds::Member)| if place == 0 { 0 } else { micros_of(member, terms) };
     nomination.gang.iter().enumerate().map(charge).collect()
 }

@@ -8,7 +8,7 @@ use crds::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{OwnerReference, Time};
 use kube::ResourceExt;
-use matchmaker::{Config, Gang, Prices, Seats, Snapshot, read_by_root, summary};
+use matchmaker::{Config, Gang, MemberCharges, Prices, Seats, Snapshot, read_by_root, summary};
 use policy::Amount;
 use serde_json::Value as Json;
 
@@ -102,7 +102,7 @@ fn charge(
         let mut prices = Prices::of(&config, provenance.time.as_second());
         policy.charge_of((snapshot, gang), account, &mut Seats::default(), &mut prices).members
     };
-    let charges = charges.map_or_else(computed, <[Amount]>::to_vec);
+    let charges = charges.map_or_else(computed, MemberCharges::from_slice);
     for (member, micros) in members.iter_mut().zip(charges).skip(1) {
         member.charge = Some(charge_text(micros));
     }

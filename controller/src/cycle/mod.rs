@@ -18,8 +18,7 @@ use std::time::Duration;
 
 use crds::Match;
 use gangindex::Engine;
-use matchmaker::{AdId, Gang, Snapshot};
-use policy::Amount;
+use matchmaker::{AdId, Gang, MemberCharges, Snapshot};
 use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state, record};
 use tokio::sync::watch as signals;
 use tokio::time::Instant;
@@ -128,7 +127,7 @@ struct Backlog {
     pool: Snapshot,
     gangs: VecDeque<Gang>,
     /// What their members cost, by root.
-    charges: BTreeMap<AdId, Vec<Amount>>,
+    charges: BTreeMap<AdId, MemberCharges>,
     /// After how many seconds claims end in any case, by root: of those that use what is held for others.
     bounds: BTreeMap<AdId, i64>,
     provenance: Provenance,
@@ -474,7 +473,7 @@ impl Negotiator {
     fn recorded(&self, backlog: &Backlog, gang: &Gang, objects: &Objects) -> Option<Match> {
         let Backlog { pool, charges, bounds, provenance, .. } = backlog;
         let root = gang.root()?;
-        let charges = charges.get(&root).map(Vec::as_slice);
+        let charges = charges.get(&root).map(|charges| &**charges);
         let mut found = record(objects, pool, gang, &self.claims.engine, provenance, charges)?;
         found.spec.active_deadline_seconds = bounds.get(&root).copied();
         still_waits(&found, objects).then_some(found)

@@ -7,8 +7,8 @@ use claiming::{NominatedSeats, NominationStep, VictimClaim, nomination_steps};
 use crds::{Nomination, NominationKind, Unmatched};
 use kube::ResourceExt;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, Preemptions,
-    SIDE_SHARE, SideSearches, Snapshot, Verdict, is_still_right, preempt,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGang, MemberCharges, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting,
+    Preemptions, SIDE_SHARE, SideSearches, Snapshot, Verdict, is_still_right, preempt,
 };
 use policy::{Amount, Evictions};
 use pool::{
@@ -47,7 +47,7 @@ pub(super) struct StoredNomination {
     pub(super) uid: String,
     pub(super) nomination: Nomination,
     /// What the members of its gang cost, in micros.
-    charges: Vec<Amount>,
+    charges: MemberCharges,
     victims: Vec<VictimClaim>,
     is_judged: bool,
 }
@@ -73,7 +73,7 @@ pub(crate) struct NominationsFound {
     /// The gangs of nominations that are free.
     gangs: Vec<Gang>,
     /// What their members cost, each with its root, in micros.
-    pub(crate) charges: Vec<(AdId, Vec<Amount>)>,
+    pub(crate) charges: Vec<(AdId, MemberCharges)>,
     preemptions: Preemptions,
     /// More jobs wait than gangs can be preempted for in one cycle.
     are_many: bool,
@@ -221,7 +221,7 @@ pub(super) fn account_of(pool: &Snapshot, root: AdId) -> &str {
 }
 
 /// What the members of the gang of a root cost, if that is known.
-pub(super) fn charges_of(all: &[(AdId, Vec<Amount>)], root: AdId) -> Option<&[Amount]> {
+pub(super) fn charges_of(all: &[(AdId, MemberCharges)], root: AdId) -> Option<&[Amount]> {
     all.iter().find(|(own, _)| *own == root).map(|(_, charges)| charges.as_slice())
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crds::NominationKind;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, Reservation, Reservations, Reserving, SideSearches, Snapshot,
-    StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
+    AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, MemberCharges, Reservation, Reservations, Reserving,
+    SideSearches, Snapshot, StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
 };
 use policy::Amount;
 use pool::{
@@ -134,7 +134,7 @@ impl CycleReservations {
         let is_kept = may_keep(pool, (root, gang), charges, &self.input.held);
         if is_kept {
             let free_at = free_at(pool, gang, &self.input.held);
-            let (gang, charges) = (gang.clone(), charges.to_vec());
+            let (gang, charges) = (gang.clone(), MemberCharges::from_slice(charges));
             found.reserved.push(StoredReservation { root, gang, charges, free_at });
         }
         is_kept

@@ -6,7 +6,7 @@
 //! start of a cycle is compared with the end of the cycle before, and only where something is another or was taken.
 //!
 //! Ads that read the clock or chance may say something else in every cycle. Their own searches are not remembered, and as
-//! offers they count as having gained all the time.
+//! offers they count as having gained all the time. An offer is only judged when a search is asked for that could come to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +25,7 @@ const CYCLES_MAX: u64 = 16;
 pub(super) const ROWS_OF_A_STEP: usize = 4096;
 /// Of how many ads it is determined whether they read the clock, in about the time of a step.
 pub(super) const ADS_OF_A_STEP: usize = 8;
+const ROWS_OF_AN_AD: usize = ROWS_OF_A_STEP / ADS_OF_A_STEP;
 
 /// What a search that is remembered takes in memory, about.
 const SEARCH_BYTES: usize = 512;
@@ -38,12 +39,15 @@ pub(super) struct Fruitless {
     cycle: u64,
     /// By the cycle at whose start they had gained: rows of offers.
     gains: Vec<(u64, Bits)>,
-    /// Rows of offers that read the clock or chance.
+    /// By place in the snapshot: ads whose searches are remembered.
+    roots: Bits,
+    /// Rows of offers of which it is known whether they read the clock or chance, and those that do.
+    judged: Bits,
     timely: Bits,
     /// What was taken at the end of the last cycle, of offers of which its gangs took something.
     taken: Arc<Taken>,
-    /// Which offers these are, in order.
-    touched: Vec<AdId>,
+    /// Which offers these are, by place.
+    touched: Bits,
 }
 
 /// A search that found nothing.
@@ -73,14 +77,14 @@ impl Fruitless {
     }
 
     /// Whether a search of a root is remembered, whatever has gained since.
-    pub(super) fn remembers(&self, root: &PoolAd) -> bool {
-        self.searches.contains_key(&root.key)
+    pub(super) fn remembers(&self, root: AdId) -> bool {
+        self.roots.get(root.place())
     }
 
     /// What is remembered takes in memory, about.
     pub(super) fn bytes(&self) -> usize {
         let gains: usize = self.gains.iter().map(|(_, rows)| rows.bytes()).sum();
-        self.searches.len() * SEARCH_BYTES + gains + self.timely.bytes()
+        self.searches.len() * SEARCH_BYTES + gains + self.judged.bytes() + self.timely.bytes()
     }
 
     /// Finds out what has gained since the end of the cycle before. `table` is that of the new snapshot.
@@ -88,9 +92,12 @@ impl Fruitless {
         self.cycle += 1;
         let oldest = self.cycle.saturating_sub(CYCLES_MAX);
         self.gains.retain(|(cycle, _)| *cycle > oldest);
+        self.roots = Bits::none(snapshot.len());
         self.searches.retain(|key, search| {
-            let ad = snapshot.find(key).and_then(|id| snapshot.shared(id));
-            search.cycle >= oldest && ad.is_some_and(|ad| search.is_of(ad))
+            let id = snapshot.find(key).filter(|_| search.cycle >= oldest);
+            let id = id.filter(|id| snapshot.shared(*id).is_some_and(|ad| search.is_of(ad)));
+            id.into_iter().for_each(|id| self.roots.set(id.place(), true));
+            id.is_some()
         });
         if self.is_empty() {
             return;
@@ -98,13 +105,10 @@ impl Fruitless {
         let rows = table.rows.len();
         let mut gained = Bits::none(rows);
         self.timely.grow(rows);
-        let judge = |place: usize, timely: &mut Bits| {
-            let is_timely = snapshot.ad(AdId::at(place)).is_some_and(PoolAd::is_timely);
-            table.rows_of(place).for_each(|row| timely.set(row, is_timely));
-        };
+        self.judged.grow(rows);
         for row in changes.rows.iter().map(|row| as_usize(*row)) {
             gained.set(row, true);
-            table.rows.get(row).into_iter().for_each(|row| judge(row.place(), &mut self.timely));
+            self.judged.set(row, false);
         }
         let mut compare = |was: usize, is: usize| {
             let (Some(old), Some(new)) = (before.ad(AdId::at(was)), snapshot.ad(AdId::at(is))) else { return };
@@ -116,14 +120,12 @@ impl Fruitless {
         for run in changes.kept.as_ref().unwrap_or(&all).runs() {
             let (was, is) = (run.before(), run.now());
             if run.whole {
-                let first = self.touched.partition_point(|id| id.place() < was.start);
-                let touched = self.touched.iter().skip(first).take_while(|id| id.place() < was.end);
-                touched.for_each(|id| compare(id.place(), id.place() - was.start + is.start));
+                self.touched.each_among(was.clone(), |place| compare(place, place - was.start + is.start));
                 continue;
             }
             for (was, is) in was.zip(is) {
                 compare(was, is);
-                judge(is, &mut self.timely);
+                table.rows_of(is).for_each(|row| self.judged.set(row, false));
             }
         }
         if gained.any() {
@@ -134,60 +136,71 @@ impl Fruitless {
     /// Notes what is taken at the end of a cycle.
     pub(super) fn end(&mut self, pool: &Snapshot) {
         self.taken = Arc::clone(pool.taken());
-        self.touched = self.taken.keys().copied().collect();
-        self.touched.sort_unstable();
+        self.touched = Bits::none(pool.len());
+        self.taken.keys().for_each(|id| self.touched.set(id.place(), true));
     }
 
     /// Whether a search is known to find nothing among some offers, which are all that it could come to; and how many rows
-    /// were looked at to find out.
+    /// were looked at to find out, or as much work.
     pub(super) fn knows(
         &mut self,
         root: &Arc<PoolAd>,
         Less { exclusions, owners, config }: &Less<'_>,
         reach: &[&Bits],
+        (snapshot, table): (&Snapshot, &Table),
     ) -> (bool, usize) {
         let Some(search) = self.searches.get_mut(&root.key) else { return (false, 0) };
         let less = search.exclusions.is_subset(exclusions) && search.barred.iter().all(|barred| owners.bars(barred));
         if !less || search.room != room(config) || !search.is_of(root) {
             return (false, 0);
         }
-        let since = self.gains.iter().filter(|(cycle, _)| *cycle > search.cycle).map(|(_, rows)| rows);
+        let mut since = self.gains.iter().filter(|(cycle, _)| *cycle > search.cycle).map(|(_, rows)| rows);
         let mut looked = 0;
-        let matters = since.chain([&self.timely]).any(|gained| {
+        let mut matters = since.any(|gained| {
             looked += gained.len().saturating_mul(reach.len());
             reach.iter().any(|offers| offers.meets(gained))
         });
+        if !matters {
+            for offers in reach {
+                let mut new = Bits::clone(offers);
+                new.and_not(&self.judged);
+                for row in new.iter().map(as_usize) {
+                    let ad = table.rows.get(row).and_then(|row| snapshot.ad(AdId::at(row.place())));
+                    self.timely.set(row, ad.is_some_and(PoolAd::is_timely));
+                    looked += ROWS_OF_AN_AD;
+                }
+                self.judged.or(&new);
+            }
+            looked += self.timely.len().saturating_mul(reach.len());
+            matters = reach.iter().any(|offers| offers.meets(&self.timely));
+        }
         if !matters {
             search.cycle = self.cycle;
         }
         (!matters, looked)
     }
 
-    /// Remembers a search that found nothing though nothing was left out but what is said here. How many ads were looked at.
+    /// Remembers a search that found nothing though nothing was left out but what is said here.
     pub(super) fn remember(
         &mut self,
         id: AdId,
         Less { exclusions, owners, config }: &Less<'_>,
         snapshot: &Snapshot,
         table: &Table,
-    ) -> usize {
-        let Some(root) = snapshot.shared(id).filter(|root| !root.is_timely()) else { return 0 };
-        let is_full = self.searches.len() >= SEARCHES_MAX && !self.searches.contains_key(&root.key);
-        if is_full {
-            return 0;
+    ) {
+        let Some(root) = snapshot.shared(id).filter(|root| !root.is_timely()) else { return };
+        if self.searches.len() >= SEARCHES_MAX && !self.remembers(id) {
+            return;
         }
-        let mut looked = 1;
         if self.is_empty() {
-            looked = snapshot.len();
-            self.timely = Bits::none(table.rows.len());
-            for (id, _) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some() && ad.is_timely()) {
-                table.rows_of(id.place()).for_each(|row| self.timely.set(row, true));
-            }
+            let rows = table.rows.len();
+            (self.judged, self.timely) = (Bits::none(rows), Bits::none(rows));
+            self.roots = Bits::none(snapshot.len());
         }
         let (exclusions, barred) = ((*exclusions).clone(), owners.barred().clone());
         let search = Search { root: Arc::clone(root), exclusions, barred, room: room(config), cycle: self.cycle };
         self.searches.insert(root.key.clone(), search);
-        looked
+        self.roots.set(id.place(), true);
     }
 }
 

@@ -251,14 +251,19 @@ impl Indexed {
         run.roots.offers = Bits::none(snapshot.roots.len());
         // What was read of offers is charged to no root.
         self.stats.read += self.tables.table.exprs.charge();
+        // Roots of one submitter mostly stand together.
+        let mut last: Option<(&Arc<str>, usize)> = None;
         for (number, root) in snapshot.roots.iter().enumerate() {
+            let known = last.filter(|(name, _)| Arc::ptr_eq(name, &root.submitter)).map(|(_, submitter)| submitter);
+            let submitter = known.unwrap_or_else(|| round.accounts.number(&root.submitter));
+            last = Some((&root.submitter, submitter));
             if self.tables.table.first_row(root.ad.place()).is_some() {
                 run.roots.offers.set(number, true);
             }
             let known = self.plans.key_of_place.get(root.ad.place()).copied().flatten();
             let key = match known {
                 Some(key) => Some(key),
-                None => self.read(number, root, run, round),
+                None => self.read((number, root), submitter, run, round),
             };
             let Some(key) = key else {
                 run.roots.key_of.push(None);
@@ -272,12 +277,7 @@ impl Indexed {
                 examples.resize(as_usize(id) + 1, None);
             }
             if let Some(example) = examples.get_mut(as_usize(id)) {
-                let of = || Example {
-                    root: root.ad,
-                    roots: 0,
-                    reads_all: key.is_reflective(),
-                    submitter: round.accounts.number(&root.submitter),
-                };
+                let of = || Example { root: root.ad, roots: 0, reads_all: key.is_reflective(), submitter };
                 example.get_or_insert_with(of).roots += 1;
             }
             run.roots.key_of.push(Some(Number::of(id)));
@@ -287,8 +287,13 @@ impl Indexed {
     }
 
     /// The key of a root that was not read before, on account of its submitter.
-    fn read(&mut self, number: usize, root: &Root, run: &mut Run<'_>, round: &mut Round<'_>) -> Option<KeyOf> {
-        let submitter = round.accounts.number(&root.submitter);
+    fn read(
+        &mut self,
+        (number, root): (usize, &Root),
+        submitter: usize,
+        run: &mut Run<'_>,
+        round: &mut Round<'_>,
+    ) -> Option<KeyOf> {
         if round.accounts.left(submitter) == 0 || round.config.stop.is_set() {
             run.roots.unread.insert(number);
             return None;

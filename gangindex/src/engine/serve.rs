@@ -2,7 +2,7 @@
 
 use matchmaker::{AdId, Edge, Found, Gang, Member, Members, Round, Score, Snapshot, Turn, plain};
 
-use super::fruitless::{ADS_OF_A_STEP, Less, ROWS_OF_A_STEP};
+use super::fruitless::{Less, ROWS_OF_A_STEP};
 use super::run::{Class, OfKey, Run};
 use super::{Indexed, as_u64};
 use crate::search::branch_and_bound::{self, Budget, Choices, Searched};
@@ -65,7 +65,7 @@ impl Indexed {
         let meets_itself = self.meets_itself(run, number, turn);
         if is_star && !turn.excludes && !meets_itself {
             // Among thousands of jobs that wait, a look at what has gained is much cheaper than one at every row.
-            if self.is_fruitless(run, number, turn, 0, round) {
+            if !self.fruitless.is_empty() && self.is_fruitless(run, number, turn, 0, round) {
                 run.classes.get_mut(number).into_iter().for_each(|class| class.exhausted = true);
                 return NOTHING;
             }
@@ -234,12 +234,12 @@ impl Indexed {
         if self.fruitless.is_empty() {
             return false;
         }
-        let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
-        if !self.fruitless.remembers(root) {
+        if !self.fruitless.remembers(turn.ad) {
             round.accounts.pay(turn.submitter, steps);
             self.stats.steps += steps;
             return false;
         }
+        let (Some(root), Some(class)) = (round.snapshot.shared(turn.ad), run.classes.get(class)) else { return false };
         let own = class.ports.iter().filter_map(|port| run.candidate_sets.get(*port));
         // An offer with ports of its own may be bound to any other.
         let deep = own.clone().find(|candidates| candidates.is_deep(&self.tables.table));
@@ -248,7 +248,8 @@ impl Indexed {
             None => own.map(|candidates| &*candidates.may).collect(),
         };
         let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
-        let (known, rows) = self.fruitless.knows(root, &less, &reach);
+        let pool = (round.snapshot, &self.tables.table);
+        let (known, rows) = self.fruitless.knows(root, &less, &reach, pool);
         let steps = steps + as_u64(rows / ROWS_OF_A_STEP);
         round.accounts.pay(turn.submitter, steps);
         self.stats.steps += steps;
@@ -257,9 +258,8 @@ impl Indexed {
     }
 
     /// Remembers that a whole search of a root found nothing.
-    pub(super) fn remember_fruitless(&mut self, turn: &Turn<'_>, round: &mut Round<'_>) {
+    pub(super) fn remember_fruitless(&mut self, turn: &Turn<'_>, round: &Round<'_>) {
         let less = Less { exclusions: &turn.root.exclusions, owners: &round.owners, config: round.config };
-        let looked = self.fruitless.remember(turn.ad, &less, round.snapshot, &self.tables.table);
-        round.accounts.pay(turn.submitter, as_u64(looked / ADS_OF_A_STEP));
+        self.fruitless.remember(turn.ad, &less, round.snapshot, &self.tables.table);
     }
 }

@@ -15,8 +15,8 @@ use crate::table::{Bits, DiffRun, Numbered, SnapshotDiff, Table, as_u32, as_usiz
 struct OfferTerms {
     capacity: Res,
     default_request: Res,
-    /// What was taken last, whose names are those of the capacity.
-    taken_last: Option<Res>,
+    /// What was taken last, whose names are those of the capacity, and its amounts.
+    taken_last: Option<(Res, Box<[i64]>)>,
 }
 
 /// What is counted of one offer.
@@ -297,23 +297,24 @@ impl Availability {
         free.is_some_and(|free| take.amounts.iter().zip(free).all(|(amount, free)| amount <= free))
     }
 
-    /// Takes what an ask takes; does nothing and says so if that must be worked out from all that is taken: of seats that are
-    /// shared, and where amounts are not in the order of the capacity.
-    pub(crate) fn charge(&mut self, id: AdId, ask: &Ask) -> bool {
-        let Some(own) = self.stock.offers.get(id.place()).copied().flatten() else { return true };
-        let Some(terms) = self.terms.get_mut(as_usize(own.terms)) else { return true };
-        if own.shared || ask.share.is_some() || !terms.names(&ask.allocation) {
-            return false;
+    /// Takes what an ask takes, and says whether the ad has no free amounts then. Does nothing if that must be worked out from all that is
+    /// taken: of seats that are shared, and where amounts are not in the order of the capacity.
+    pub(crate) fn charge(&mut self, id: AdId, ask: &Ask) -> Option<bool> {
+        let Some(Some(own)) = self.stock.offers.get(id.place()) else { return Some(self.full.get(id.place())) };
+        let terms = self.terms.get_mut(as_usize(own.terms))?;
+        if own.shared || ask.share.is_some() {
+            return None;
         }
+        let amounts = terms.amounts(&ask.allocation)?;
         let mut full = false;
-        for (free, amount) in self.free.iter_mut().skip(as_usize(own.first)).zip(ask.allocation.values()) {
+        for (free, amount) in self.free.get_mut(as_usize(own.first)..)?.iter_mut().zip(amounts) {
             *free = free.saturating_sub(*amount);
             full |= *free < 1;
         }
         if full {
             self.full.set(id.place(), true);
         }
-        true
+        Some(full || self.full.get(id.place()))
     }
 
     /// Looks again at what is free of an offer of which something was taken.
@@ -346,16 +347,15 @@ impl Takes {
 }
 
 impl OfferTerms {
-    /// Whether amounts are those of the capacity's names, one for each.
-    fn names(&mut self, takes: &Res) -> bool {
-        if self.taken_last.as_ref().is_some_and(|last| last.is(takes)) {
-            return true;
+    /// The amounts of what is taken, if they are those of the capacity's names, one for each.
+    fn amounts(&mut self, takes: &Res) -> Option<&[i64]> {
+        if !self.taken_last.as_ref().is_some_and(|(last, _)| last.is(takes)) {
+            if !self.capacity.keys().eq(takes.keys()) {
+                return None;
+            }
+            self.taken_last = Some((takes.clone(), takes.values().copied().collect()));
         }
-        let same = self.capacity.keys().eq(takes.keys());
-        if same {
-            self.taken_last = Some(takes.clone());
-        }
-        same
+        self.taken_last.as_ref().map(|(_, amounts)| &**amounts)
     }
 }
 

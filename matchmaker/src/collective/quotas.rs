@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use policy::{Amount, Counter, Node, Quotas};
+use policy::{Counter, Node, Quotas};
 
-use crate::charges::{Policy, Prices};
+use crate::charges::{MemberCharges, Policy, Prices};
 use crate::gang::Gang;
 use crate::model::{AdId, Snapshot};
 
@@ -76,7 +76,7 @@ pub(crate) fn charged(
     snapshot: &Snapshot,
     gangs: &[Gang],
     prices: &mut Prices,
-) -> Option<(Policy, Vec<(AdId, Vec<Amount>)>)> {
+) -> Option<(Policy, Vec<(AdId, MemberCharges)>)> {
     let policy = snapshot.policy.as_deref()?;
     // What counting has cost is among the costs of what went before.
     let mut after = Policy { counting: BTreeMap::new(), ..policy.clone() };

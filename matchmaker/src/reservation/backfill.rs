@@ -4,10 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::Amount;
-
 use crate::budget::SIDE_SHARE;
-use crate::charges::{Policy, Prices};
+use crate::charges::{MemberCharges, Policy, Prices};
 use crate::gang::Gang;
 use crate::left_over::SideSearches;
 use crate::model::{AdId, Config, Snapshot};
@@ -22,7 +20,7 @@ pub struct StoredReservation {
     /// Its gang.
     pub gang: Gang,
     /// What the members of the gang cost, as was recorded when it was found, in micros.
-    pub charges: Vec<Amount>,
+    pub charges: MemberCharges,
     /// When all of it is free at the latest, in seconds since 1970; none if that is not known.
     pub free_at: Option<i64>,
 }
@@ -43,8 +41,8 @@ pub struct HeldGangs<'h> {
 pub struct Backfilled {
     /// The gangs.
     pub gangs: Vec<Gang>,
-    /// What their members cost, each with its root, in micros.
-    pub charges: Vec<(AdId, Vec<Amount>)>,
+    /// What their members cost, each with its root.
+    pub charges: Vec<(AdId, MemberCharges)>,
 }
 
 /// The gangs of roots that a cycle has left over and whose claims end before reservations are free. A reservation whose start is

@@ -14,7 +14,7 @@ impl Place {
     fn is_before(&self, other: &Place) -> bool {
         #[cfg(test)]
         super::tests::count_comparison();
-        self.usage < other.usage || self.usage == other.usage && self.node < other.node
+        if self.usage == other.usage { self.node < other.node } else { self.usage < other.usage }
     }
 }
 
@@ -122,17 +122,20 @@ impl Heaps {
 
 /// Moves a place down until no child of it is before it.
 fn sift_down(heap: &mut [Place], mut top: usize) {
-    loop {
-        let (left, right) = (2 * top + 1, 2 * top + 2);
-        let (Some(own), Some(first)) = (heap.get(top), heap.get(left)) else { return };
-        let (next, first) = match heap.get(right) {
-            Some(other) if other.is_before(first) => (right, other),
-            _ => (left, first),
+    let Some(own) = heap.get(top).copied() else { return };
+    let begin = top;
+    while let Some(first) = heap.get(2 * top + 1) {
+        let (next, first) = match heap.get(2 * top + 2) {
+            Some(other) if other.is_before(first) => (2 * top + 2, *other),
+            _ => (2 * top + 1, *first),
         };
-        if own.is_before(first) {
-            return;
+        if own.is_before(&first) {
+            break;
         }
-        heap.swap(top, next);
+        heap.get_mut(top).into_iter().for_each(|place| *place = first);
         top = next;
+    }
+    if top != begin {
+        heap.get_mut(top).into_iter().for_each(|place| *place = own);
     }
 }

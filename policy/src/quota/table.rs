@@ -1,6 +1,7 @@
 //! One counter in the tree of accounts.
 
-use crate::amounts::{Amount, Counter};
+use crate::account::Quota;
+use crate::amounts::Amount;
 use crate::proportion::in_proportion;
 use crate::tree::{Node, Tree};
 
@@ -11,10 +12,18 @@ pub(super) struct Table {
     pub(super) total: Option<Amount>,
     /// The pool has a limit, or some account has a maximum.
     pub(super) is_bounded: bool,
+    /// Whoever takes no more than this exceeds no maximum and no more than there is, without a look at any node: all bounds are at least so far
+    /// away. It only ever shrinks.
+    pub(super) sure: Amount,
     /// Something is guaranteed to some account.
     pub(super) has_min: bool,
     /// Some account states how much of what is guaranteed to it others may have: elsewhere nothing is set aside.
     lends: bool,
+    /// Some account holds something.
+    holds: bool,
+    /// Nothing bounds or guarantees anything, and the order of accounts does not depend on it: what is held is kept at own roots only, and summed
+    /// up when it is asked for.
+    is_idle: bool,
     /// By node.
     pub(super) rows: Vec<Row>,
 }
@@ -27,6 +36,8 @@ pub(super) struct Row {
     lend: Option<Amount>,
     pub(super) held: Amount,
     pub(super) grant: Amount,
+    /// What is guaranteed and held no less of; the least number where nothing is guaranteed.
+    floor: Amount,
     /// What is kept from all others.
     pub(super) aside: Amount,
     /// The sum of what is set aside at its children.
@@ -34,37 +45,55 @@ pub(super) struct Row {
 }
 
 impl Table {
-    /// The table of a counter of which the pool has so much.
-    pub(super) fn new(tree: &Tree, counter: &Counter, total: Option<Amount>) -> Table {
-        let is_bounded = total.is_some();
-        let rows = vec![Row::default(); tree.len()];
-        let mut table = Table { total, is_bounded, has_min: false, lends: false, rows };
-        let mut holds = false;
-        for account in tree.placed() {
-            if let Some(held) = account.stated.held.get(counter)
-                && let Some(row) = table.rows.get_mut(account.own_roots.place())
-            {
-                row.held = *held;
-                holds |= *held != 0;
-            }
-            let Some(quota) = account.stated.quotas.get(counter) else { continue };
-            let Some(row) = table.rows.get_mut(account.node.place()) else { continue };
-            let least_0 = |amount: Amount| amount.max(0);
-            row.min = quota.min.map_or(0, least_0);
-            (row.max, row.lend) = (quota.max.map(least_0), quota.lend.map(least_0));
-            table.is_bounded |= row.max.is_some();
-            table.has_min |= row.min > 0;
-            table.lends |= row.lend.is_some();
-        }
+    /// The table of a counter of which the pool has so much, before any account states something.
+    pub(super) fn new(tree: &Tree, total: Option<Amount>) -> Table {
+        let (is_bounded, rows) = (total.is_some(), vec![Row::default(); tree.len()]);
+        let (has_min, lends, holds, is_idle) = (false, false, false, false);
+        Table { total, is_bounded, sure: Amount::MAX, has_min, lends, holds, is_idle, rows }
+    }
+
+    /// An account holds so much at its own roots.
+    pub(super) fn hold(&mut self, own_roots: Node, held: Amount) {
+        let Some(row) = self.rows.get_mut(own_roots.place()) else { return };
+        row.held = held;
+        self.holds |= held != 0;
+    }
+
+    /// An account has a quota.
+    pub(super) fn limit(&mut self, node: Node, quota: &Quota) {
+        let Some(row) = self.rows.get_mut(node.place()) else { return };
+        let least_0 = |amount: Amount| amount.max(0);
+        row.min = quota.min.map_or(0, least_0);
+        (row.max, row.lend) = (quota.max.map(least_0), quota.lend.map(least_0));
+        self.is_bounded |= row.max.is_some();
+        self.has_min |= row.min > 0;
+        self.lends |= row.lend.is_some();
+    }
+
+    /// Works out what follows from what all accounts state. `orders`: the order of accounts depends on the counter.
+    pub(super) fn work_out(&mut self, tree: &Tree, orders: bool) {
+        self.is_idle = !(self.is_bounded || self.has_min || self.lends || orders);
         // Where nothing is wanted, nothing is granted but to the pool, and there is nothing to set aside.
-        let wanted = if table.has_min { table.wanted(tree) } else { Vec::new() };
-        table.grant(tree, &wanted);
-        if holds || table.lends {
+        let wanted = if self.has_min { self.wanted(tree) } else { Vec::new() };
+        self.grant(tree, &wanted);
+        for row in &mut self.rows {
+            row.floor = if row.min > 0 { row.grant } else { Amount::MIN };
+        }
+        if self.holds && !self.is_idle || self.lends {
             for node in tree.top_down().rev() {
-                table.settle(tree, node);
+                self.settle(tree, node);
             }
         }
-        table
+        self.sure = self.sure_now();
+    }
+
+    /// How far away all bounds are. What is set aside is different for each account, so it has to be looked at.
+    fn sure_now(&self) -> Amount {
+        if self.lends {
+            return Amount::MIN;
+        }
+        let below_caps = self.rows.iter().filter_map(|row| row.max.map(|max| max - row.held));
+        below_caps.chain(self.free_for(&[])).min().unwrap_or(Amount::MAX)
     }
 
     /// What each node wants to be guaranteed: its own minimum or the sum of those below it, and no more than its maximum.
@@ -88,6 +117,9 @@ impl Table {
         }
         for node in tree.top_down() {
             let children = tree.children(node);
+            if children.is_empty() {
+                continue;
+            }
             let wanted: Vec<Amount> =
                 children.iter().map(|child| wanted.get(child.place()).copied().unwrap_or(0)).collect();
             let grant = self.rows.get(node.place()).map_or(0, |row| row.grant);
@@ -112,6 +144,9 @@ impl Table {
 
     /// Whether a gang at own roots with this path may take so much.
     pub(super) fn allows(&self, path: &[Node], amount: Amount) -> bool {
+        if amount <= 0 {
+            return true;
+        }
         let keeps = |row: &Row| row.max.is_none_or(|max| amount <= max - row.held);
         path.iter().filter_map(|node| self.rows.get(node.place())).all(keeps)
             && self.free_for(path).is_none_or(|free| amount <= free)
@@ -130,32 +165,52 @@ impl Table {
 
     /// Own roots with this path hold so much more: updates them and all above them, and of how many counters each does not hold what is guaranteed to it.
     pub(super) fn change(&mut self, path: &[Node], amount: Amount, open_guarantees: &mut [u32]) {
+        if self.is_bounded {
+            // What is given back may be elsewhere than what is nearest to its bound.
+            self.sure = self.sure.saturating_sub(amount.max(0));
+        }
+        let path = if self.is_idle { path.get(..1).unwrap_or_default() } else { path };
+        for node in path {
+            let Some(row) = self.rows.get_mut(node.place()) else { continue };
+            let was_open = row.is_open();
+            row.held += amount;
+            if was_open != row.is_open()
+                && let Some(open) = open_guarantees.get_mut(node.place())
+            {
+                *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
+            }
+        }
+        if self.lends {
+            self.set_aside(path);
+        }
+    }
+
+    /// Works out what is set aside at the nodes of a path, and above each of them.
+    fn set_aside(&mut self, path: &[Node]) {
         let mut more_aside = 0;
         for node in path {
             let Some(row) = self.rows.get_mut(node.place()) else { continue };
-            row.held += amount;
-            if row.min > 0 {
-                let (was_open, is_open) = (row.held - amount < row.grant, row.is_open());
-                if was_open != is_open
-                    && let Some(open) = open_guarantees.get_mut(node.place())
-                {
-                    *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
-                }
-            }
-            if self.lends {
-                row.aside_below += more_aside;
-                let aside = row.set_aside();
-                more_aside = aside - row.aside;
-                row.aside = aside;
-            }
+            row.aside_below += more_aside;
+            let aside = row.set_aside();
+            more_aside = aside - row.aside;
+            row.aside = aside;
         }
+    }
+
+    /// What is held in the subtree of a node.
+    pub(super) fn held(&self, tree: &Tree, node: Node) -> Amount {
+        let held = self.rows.get(node.place()).map_or(0, |row| row.held);
+        if !self.is_idle {
+            return held;
+        }
+        tree.children(node).iter().fold(held, |sum, child| sum + self.held(tree, *child))
     }
 }
 
 impl Row {
     /// Whether something is guaranteed that is not held.
     pub(super) fn is_open(&self) -> bool {
-        self.min > 0 && self.held < self.grant
+        self.held < self.floor
     }
 
     /// What is kept from all others: of its grant, what is neither lent nor held, or what is set aside below it.

@@ -85,6 +85,16 @@ fn siblings_are_in_the_order_of_their_names_and_own_roots_are_first() {
 }
 
 #[test]
+fn an_account_without_accounts_below_it_is_its_own_roots() {
+    let tree = tree(&[("g", None), ("x", Some("g"))]);
+    let (roots, node) = (|name| tree.own_roots(name).unwrap(), |name| tree.account(name).unwrap());
+    assert_eq!(roots("x"), node("x"));
+    assert_eq!(tree.path(roots("x")), [node("x"), node("g"), Node::POOL]);
+    assert_eq!(tree.path(roots("g")), [roots("g"), node("g"), Node::POOL]);
+    assert_eq!(tree.path(node("g")), [node("g"), Node::POOL]);
+}
+
+#[test]
 fn branches_are_the_children_of_the_lowest_common_account() {
     let tree = tree(&[("g", None), ("x", Some("g")), ("y", Some("g")), ("z", None)]);
     let (roots, node) = (|name| tree.own_roots(name).unwrap(), |name| tree.account(name).unwrap());

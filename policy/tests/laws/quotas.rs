@@ -132,6 +132,17 @@ const LAWS: [(&str, Law, QuotaMistake); 7] = [
     ("Q7", each_account_can_have_its_grant, QuotaMistake::OwnAsideToo),
 ];
 
+/// Whether a gang may take as much as is available, and no more.
+fn forbids_what_is_not_available(quotas: &Quotas<'_>, name: &str, counter: &str) -> bool {
+    let own_roots = quotas.tree().own_roots(name).unwrap();
+    let Some(number) = quotas.number(counter) else { return quotas.available(own_roots, counter).is_none() };
+    let allows = |amount: Amount| quotas.allows_numbered(own_roots, [(number, amount)]);
+    match quotas.available(own_roots, counter) {
+        Some(most) => allows(most) && !allows(most + 1),
+        None => allows(1 << 80),
+    }
+}
+
 /// Makes gangs hold and give back, one after the other, and compares each time with what a recomputation gives.
 fn updates_are_recomputations(
     pool: &Pool,
@@ -147,7 +158,12 @@ fn updates_are_recomputations(
         forest.hold(&name, takes, 1);
         let tree = Tree::new(forest.accounts.clone());
         let anew = Quotas::new(&tree, &pool.total);
-        let same = |name: &str, counter| product(&quotas, name, counter) == product(&anew, name, counter);
+        let same = |name: &str, counter| {
+            let held = quotas.held(tree.account(name).unwrap(), counter);
+            product(&quotas, name, counter) == product(&anew, name, counter)
+                && held == forest.held(name, counter)
+                && forbids_what_is_not_available(&quotas, name, counter)
+        };
         forest.names().iter().all(|name| COUNTERS.iter().all(|counter| same(name, counter)))
     })
 }

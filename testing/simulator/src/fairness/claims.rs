@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use claiming::{Action, Claim, Decision, Digest, Event, Hold, Reason, Work, step};
-use matchmaker::Gang;
+use matchmaker::{Gang, MemberCharges};
 use policy::{Amount, MemberCharge};
 
 use crate::fairness::accounts::CHARGE_OF_ONE;
@@ -41,7 +41,7 @@ pub(super) fn charge_of(gang: &Gang) -> Amount {
 }
 
 /// What its members cost.
-pub(super) fn charges_of(gang: &Gang) -> Vec<Amount> {
+pub(super) fn charges_of(gang: &Gang) -> MemberCharges {
     (0..gang.members.len()).map(|place| if place == 0 { 0 } else { CHARGE_OF_ONE }).collect()
 }
 
