@@ -225,7 +225,7 @@ pub(crate) mod tests {
             &mut Seats::default(),
             &mut Prices::of(&Config::product(), NOW),
         );
-        assert_eq!(charge.members, [0, 1_000_000, 4_500_000]);
+        assert_eq!(charge.members[..], [0, 1_000_000, 4_500_000]);
         let mut prices = Prices::of(&Config::product(), NOW);
         for evaluated in [vec![vcs], vec![], vec![]] {
             let again = policy.charge_of((&snapshot, &gang), &account, &mut Seats::default(), &mut prices);
