@@ -396,13 +396,14 @@ fn with_price(pool: &Snapshot, price: &str) -> Snapshot {
 fn q3_what_is_reserved_costs_what_was_recorded_and_no_price_is_evaluated_for_it() {
     let (world, running) = full(&[true; 3], &[9, 5, 3], &[]);
     let gang = reserved(&world.at(0, &running, &BTreeSet::new(), None, None), 1).remove(0).gang;
-    let quota = Some(Quota { max: Some(2_000_000), ..Quota::default() });
-    let taken = world.at(0, &running, &BTreeSet::new(), Some(&gang), quota);
-    let keeps = |charges: &[i128]| {
-        may_keep(&with_price(&taken.pool, "1000"), (taken.big.unwrap(), &gang), charges, &taken.held)
+    // It is given no time and no settings, so it cannot evaluate anything.
+    let keeps = |max: i128| {
+        let quota = Some(Quota { max: Some(max), ..Quota::default() });
+        let taken = world.at(0, &running, &BTreeSet::new(), Some(&gang), quota);
+        let pool = with_price(&taken.pool, "1000");
+        may_keep(&pool, (taken.big.unwrap(), &gang), &charges_of(&gang), &taken.held)
     };
-    assert!(keeps(&charges_of(&gang)), "dearer by now, and within the quota as it was found");
-    assert!(!keeps(&[0, 1_000_000, 1_000_001]));
+    assert_eq!([2_000_000, 1_999_999].map(keeps), [true, false]);
 }
 
 #[test]
