@@ -102,7 +102,7 @@ fn charge(
         let mut prices = Prices::of(&config, provenance.time.as_second());
         policy.charge_of((snapshot, gang), account, &mut Seats::default(), &mut prices).members
     };
-    let charges = charges.map_or_else(computed, <[Amount]>::to_vec);
+    let charges = charges.map_or_else(computed, |charges| charges.iter().copied().collect());
     for (member, micros) in members.iter_mut().zip(charges).skip(1) {
         member.charge = Some(charge_text(micros));
     }
