@@ -87,6 +87,7 @@ fn what_the_demonstration_suggests_works_and_nothing_is_left() {
                 demo.wait_for("kubectl get gmj run-3 -o jsonpath={.status.why}", "port `license`");
             }
             other if other.contains("run-1") => demo.wait_for(&phase("run-3"), "Claimed"),
+            "kubectl get gmj long intruder" => demo.wait_for(command, "refused by their owner's constraint"),
             other if other.contains("HoldAndDrain") => demo.wait_for(&phase("sim"), "Pending"),
             _ => assert!(!printed.is_empty(), "{command}"),
         }
@@ -98,6 +99,66 @@ fn what_the_demonstration_suggests_works_and_nothing_is_left() {
     drop(demo);
     let marks = format!("{}/", folder.display());
     until("the end of all processes", LIMIT, || Ok((!folder.exists() && !runs(&marks)).then_some(()))).unwrap();
+}
+
+/// A seat, what needs it, and three workloads: with a label, with a reference, and from a template.
+const WORKLOADS: &str = r#"
+{apiVersion: gangmatch.dev/v1alpha1, kind: License, metadata: {name: vcs}, spec: {attributes: {App: vcs}, capacity: {seats: 3}}}
+---
+apiVersion: gangmatch.dev/v1alpha1
+kind: Job
+metadata: {name: needs-vcs}
+spec: {suspend: true, constraint: other.App == "vcs"}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: labelled, labels: {gangmatch.dev/ad: needs-vcs}}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: nightly}
+spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}
+---
+apiVersion: gangmatch.dev/v1alpha1
+kind: Job
+metadata: {name: refers}
+spec: {constraint: other.App == "vcs", workload: {workloadRef: {name: nightly}}}
+---
+apiVersion: gangmatch.dev/v1alpha1
+kind: Job
+metadata: {name: makes}
+spec:
+  constraint: other.App == "vcs"
+  workload: {jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}}
+"#;
+
+/// Nothing runs pods there, but what is suspended says so, as Kubernetes' own controller of batch Jobs does.
+#[test]
+fn a_claimed_workload_is_cancelled_in_the_demonstration() {
+    if in_path("kubectl").is_none() {
+        println!("SKIPPED, NOTHING WAS TESTED: kubectl is not on PATH");
+        return;
+    }
+    let demo = Demo::start();
+    demo.run(&format!("kubectl apply -f - <<'END'\n{WORKLOADS}\nEND"));
+    let jobs = "kubectl get gmj -o custom-columns=N:.metadata.name --no-headers";
+    demo.wait_for(jobs, "labelled");
+    let printed = demo.run(jobs);
+    let labelled = printed.lines().find(|name| name.starts_with("labelled")).unwrap().trim();
+    for name in [labelled, "refers", "makes"] {
+        let phase = format!("kubectl get gmj {name} -o jsonpath={{.status.phase}}");
+        demo.wait_for(&phase, "Claimed");
+        demo.wait_for(
+            &format!("kubectl get gmj {name} -o jsonpath={{.status.conditions[*].reason}}"),
+            "WorkloadPending",
+        );
+        demo.run(&format!(r#"kubectl patch gmj {name} --type merge -p '{{"spec":{{"done":true}}}}'"#));
+        demo.wait_for(&phase, "Cancelled");
+    }
+    let is_held = "kubectl get jobs.batch labelled nightly -o jsonpath={.items[*].spec.suspend}";
+    demo.wait_for(is_held, "true true");
+    demo.wait_for("kubectl get gml vcs -o jsonpath={.status.used}", "0/3 seats");
 }
 
 /// Whether a process has this in its command line.

@@ -186,6 +186,53 @@ mod tests {
         }
     }
 
+    /// Beyond a few jobs, comparisons are looked up in the order of the attribute. Some of these attributes have none.
+    #[test]
+    fn many_comparisons_with_one_attribute_are_counted_as_the_search_does_and_as_for_one_job() {
+        let many: Vec<String> = (0..300i32).map(|number| (number * 37 % 101 - 50).to_string()).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let sizes: [&[&str]; 5] = [
+            &["4", "-3", "2.5", "undefined", "error", "\"text\"", "4", "7", "0"],
+            &["1.0", "1", "2"],
+            &["true", "3", "real(\"NaN\")"],
+            &["9007199254740993", "9007199254740992", "5"],
+            &many,
+        ];
+        let mut told = 0;
+        for sizes in sizes {
+            let machine = |(number, size): (usize, &&str)| {
+                let text = format!("[Size = {size}; Odd = {}; Requirements = true]", number % 2);
+                ad("Machine", "n", &format!("m{number:03}"), &text)
+            };
+            let machines: Vec<PoolAd> = sizes.iter().enumerate().map(machine).collect();
+            let mut jobs = Vec::new();
+            for op in ["<", "<=", ">", ">=", "=="] {
+                for value in ["-60", "-3", "0", "2.5", "2.6", "4", "7", "9007199254740993", "51"] {
+                    for comparison in [format!("other.Size {op} {value}"), format!("{value} {op} other.Size")] {
+                        let odd = ["", " && other.Odd == 1", " && other.Odd == 2"][jobs.len() % 3];
+                        let text = format!("[Requirements = {comparison}{odd}]");
+                        jobs.push(ad("Job", "n", &format!("j{:03}", jobs.len()), &text));
+                    }
+                }
+            }
+            let all = pool(jobs.iter().chain(&machines).cloned().collect());
+            let (together, searched) = (unmatched(&all, &Config::product()), tried(&all, &Config::product()));
+            assert_eq!(together.len(), searched.len());
+            for (why, search) in together.iter().zip(&searched) {
+                let counts = |why: &Unmatched| why.ports.iter().map(plain).collect::<Vec<_>>();
+                assert_eq!(counts(why), counts(search), "{why:?}");
+                let key = &all.ad(why.root).unwrap().key;
+                let alone = jobs.iter().filter(|job| job.key == *key).chain(&machines).cloned().collect();
+                // A job that waits for others has a gang alone.
+                if let [alone] = unmatched(&pool(alone), &Config::product()).as_slice() {
+                    assert_eq!(why.ports, alone.ports, "{sizes:?}");
+                    told += usize::from(why.ports[0].conjuncts[0].nearest.is_some());
+                }
+            }
+        }
+        assert!(told > 40, "{told}");
+    }
+
     #[test]
     fn most_roots_are_explained_by_the_index() {
         let mut counts = [[0u32; 5]; 2];

@@ -141,8 +141,9 @@ fn batch_job(stage: &mut Stage, batch: &Value) {
             let is_held = stage.silent_kubelets || stage.pods_end_seconds > 0;
             let finalizers: &[&str] = if is_held { &["play.dev/kubelet"] } else { &[] };
             let spec = &batch["spec"]["template"]["spec"];
-            let spec =
-                spec.get("terminationGracePeriodSeconds").map(|own| json!({"terminationGracePeriodSeconds": own}));
+            let spec = spec
+                .get("terminationGracePeriodSeconds")
+                .map(|own| json!({"terminationGracePeriodSeconds": own, "nodeName": "node"}));
             let metadata = json!({"name": format!("{name}-pod"), "labels": labels, "ownerReferences": [owner],
                 "finalizers": finalizers, "annotations": {"begun": seconds.to_string()}});
             let mut pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});

@@ -180,7 +180,8 @@ fn e7_a_pod_that_was_given_thirty_years_to_end_is_given_less_when_it_is_late() {
         let mut stage = at_work();
         let pod = stage.list(&pods()).into_iter().next().unwrap();
         let path = format!("{}/{}", pods(), pod["metadata"]["name"].as_str().unwrap());
-        assert!(stage.ask(&Method::PATCH, &path, &json!({"spec": {"terminationGracePeriodSeconds": own}})).code < 300);
+        let spec = json!({"terminationGracePeriodSeconds": own, "nodeName": "node"});
+        assert!(stage.ask(&Method::PATCH, &path, &json!({"spec": spec})).code < 300);
         let long = json!({"gracePeriodSeconds": 1_000_000_000});
         assert!(stage.ask(&Method::DELETE, &path, &long).code < 300);
         let begun = stage.now_ms;

@@ -24,8 +24,7 @@ use matchmaker::{FUEL_OF_A_STEP, Ports};
 
 pub(crate) use bits::{Bits, as_u32, as_usize};
 pub(crate) use cell::{Cell, StringTable, Symbol};
-use column::Column;
-pub(crate) use column::own_value;
+pub(crate) use column::{Column, own_value};
 pub(crate) use diff::{DiffRun, SnapshotDiff};
 pub(crate) use lookup_cache::LookupCache;
 pub(crate) use numbered::Numbered;

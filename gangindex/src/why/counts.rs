@@ -1,6 +1,6 @@
 //! Counts the rows of one port by the reason for which they are refused.
 
-use classad::{BinaryOp, Expr, conjuncts};
+use classad::{Expr, conjuncts};
 use matchmaker::{
     AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
 };
@@ -8,11 +8,12 @@ use matchmaker::{
 use super::explainer::Step;
 use super::parts::Answered;
 use super::pool::Pool;
+use super::sorted::Comparison;
 use super::view::View;
 use crate::index::asks::misfit;
 use crate::search::candidates::Known;
 use crate::table::{Bits, Cell, as_u32, as_usize};
-use crate::term::CompiledExpr;
+use crate::term::{CompiledExpr, number};
 
 /// A port that was not reached: its label and its parts.
 pub(crate) fn unreached(port: &Port) -> PortCount {
@@ -39,7 +40,7 @@ pub(crate) fn counted(
     let mut count = unreached(port);
     if let Some(part) = count.conjuncts.iter().position(|part| part.is_kind) {
         let others = fails(view, step, part);
-        count.other_kinds = number(&others);
+        count.other_kinds = size(&others);
         step.candidates.and_not(&others);
     }
     let step = &*step;
@@ -49,20 +50,20 @@ pub(crate) fn counted(
         rows.and_not(without);
         rows
     };
-    count.candidates = number(&step.candidates);
-    count.refused_by_job = number(&of(&step.candidates, &step.wanted));
-    count.refused_by_offer = number(&of(&step.wanted, &step.willing));
+    count.candidates = size(&step.candidates);
+    count.refused_by_job = size(&of(&step.candidates, &step.wanted));
+    count.refused_by_offer = size(&of(&step.wanted, &step.willing));
     let unfit = of(&step.willing, &step.fitting);
-    count.too_small = number(&unfit);
+    count.too_small = size(&unfit);
     count.misfits = misfits(view, &unfit, pool, known);
     let mut fitting = step.fitting.clone();
     fitting.and(&step.candidates);
     let mut barred = fitting.clone();
     barred.and(excluded);
-    count.excluded = number(&barred);
+    count.excluded = size(&barred);
     fitting.and_not(excluded);
     let free = pool.free_now(view.ask, &fitting, known);
-    count.busy = number(&fitting) - number(&free);
+    count.busy = size(&fitting) - size(&free);
     let own: Vec<Bits> = (0..view.own.len()).map(|place| fails(view, step, place)).collect();
     let their = their_fails(view, step);
     let only = only(view, step, &own, &their);
@@ -72,16 +73,16 @@ pub(crate) fn counted(
         left.and_not(fails);
         let mut alone = only.clone();
         alone.and(fails);
-        (part.rejects, part.left, part.only_failure) = (number(fails), number(&left), Some(number(&alone)));
+        (part.rejects, part.left, part.only_failure) = (size(fails), size(&left), Some(size(&alone)));
         if let Some(Answered::Fails { term: Some(term), .. }) = view.own.get(place) {
-            part.nearest = nearest(term, &alone, &disclosed, known);
+            part.nearest = nearest(term, &alone, &disclosed, pool, known);
         }
     }
     count.owners = owners(view, step, &own, &their, &pool.home(namespace, known), known);
     count
 }
 
-fn number(rows: &Bits) -> u64 {
+fn size(rows: &Bits) -> u64 {
     u64::from(as_u32(rows.count()))
 }
 
@@ -170,13 +171,13 @@ fn owners(
         if !refusing.any() {
             continue;
         }
-        let refuses = number(&refusing);
+        let refuses = size(&refusing);
         refusing.and(&only);
         let Some(terms) = view.terms.get(*number_of_terms) else { continue };
         let mut strangers = terms.rows.clone();
         strangers.and_not(home);
         let text = if strangers.any() { None } else { text(terms.offer_class, *place, known) };
-        let only_failure = number(&refusing);
+        let only_failure = size(&refusing);
         owners.push(OwnerCount { terms: *number_of_terms, conjunct: *place, text, refuses, only_failure });
     }
     owners
@@ -198,49 +199,49 @@ fn misfits(view: &View, unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits
     misfits
 }
 
+/// One row in so many is found sooner without the order of a column.
+const FEW: usize = 16;
+
 /// The number nearest to the one that a comparison asks for, among what those of these rows have that are disclosed; and of how many of
-/// all these rows the comparison with it is true.
-fn nearest(term: &CompiledExpr, rows: &Bits, disclosed: &Bits, known: &Known<'_>) -> Option<Nearest> {
-    let CompiledExpr::Binary(op, sides) = term else { return None };
-    let (column, mirrored) = match &**sides {
-        [CompiledExpr::Column(_, column), CompiledExpr::Known(Cell::Int(_) | Cell::Real(_))] => (*column, false),
-        [CompiledExpr::Known(Cell::Int(_) | Cell::Real(_)), CompiledExpr::Column(_, column)] => (*column, true),
-        _ => return None,
-    };
-    let (more, strict) = match op {
-        BinaryOp::Less | BinaryOp::LessEqual => (mirrored, *op == BinaryOp::Less),
-        BinaryOp::Greater | BinaryOp::GreaterEqual => (!mirrored, *op == BinaryOp::Greater),
-        _ => return None,
-    };
-    let column = known.table.columns.get(column)?;
-    // By the code of a cell: how many rows have it, and how many of them are disclosed.
-    let mut counts = vec![(0u64, 0u64); column.cells().len()];
-    for row in rows.iter() {
-        let code = column.codes().get(as_usize(row)).copied().unwrap_or(u32::MAX);
-        if let Some((all, told)) = counts.get_mut(as_usize(code)) {
-            *all += 1;
-            *told += u64::from(disclosed.get(as_usize(row)));
-        }
+/// all these rows the comparison with it is true. It is true of none of them as it is.
+fn nearest(term: &CompiledExpr, rows: &Bits, disclosed: &Bits, pool: &Pool, known: &Known<'_>) -> Option<Nearest> {
+    let (column, comparison) = Comparison::of(term)?;
+    let more = comparison.is_greater()?;
+    let mut told = rows.clone();
+    told.and(disclosed);
+    if !told.any() {
+        return None;
     }
-    let number = |cell: &Cell| match cell {
-        Cell::Int(_) | Cell::Real(_) => crate::term::number(*cell).filter(|value| value.is_finite()),
-        _ => None,
+    let is_few = rows.count() < rows.len() / FEW;
+    let (cell, offers) = match pool.answers.known_order(column).filter(|_| !is_few) {
+        Some(order) => order.nearest(comparison, rows, &told)?,
+        None => nearest_of_rows(column, more, rows, &told, known)?,
     };
-    let is_nearer = |one: f64, other: f64| if more { one > other } else { one < other };
-    let mut best: Option<(f64, Cell)> = None;
-    for (cell, _) in column.cells().iter().zip(&counts).filter(|(_, (_, told))| *told > 0) {
-        if let Some(value) = number(cell).filter(|value| best.is_none_or(|(most, _)| is_nearer(*value, most))) {
-            best = Some((value, *cell));
-        }
-    }
-    let (nearest, cell) = best?;
     let value = match cell {
-        cell if !strict => cell,
+        cell if !comparison.is_strict() => cell,
         Cell::Int(number) => Cell::Int(number.checked_add(if more { -1 } else { 1 })?),
         _ => return None,
     };
     let value = Expr::literal(known.table.words.value(value)?).to_string();
-    let has_it = |cell: &Cell| number(cell).is_some_and(|value| !is_nearer(nearest, value));
-    let offers = column.cells().iter().zip(&counts).filter(|(cell, _)| has_it(cell)).map(|(_, (all, _))| all).sum();
-    Some(Nearest { value, offers })
+    Some(Nearest { value, offers: u64::from(as_u32(offers)) })
+}
+
+/// The same of the rows one by one: the number, and of how many rows it or a nearer one is.
+fn nearest_of_rows(column: u32, more: bool, rows: &Bits, told: &Bits, known: &Known<'_>) -> Option<(Cell, usize)> {
+    let column = known.table.columns.get(column)?;
+    let number = |row: u32| match column.cell(as_usize(row)) {
+        cell @ (Cell::Int(_) | Cell::Real(_)) => Some((number(cell)?, cell)).filter(|(value, _)| value.is_finite()),
+        _ => None,
+    };
+    let is_nearer = |one: f64, other: f64| if more { one > other } else { one < other };
+    let mut best: Option<(f64, Cell)> = None;
+    for (value, cell) in told.iter().filter_map(number) {
+        // An integer rather than the same number written as a real.
+        let is_better = |(most, _)| is_nearer(value, most) || !is_nearer(most, value) && matches!(cell, Cell::Int(_));
+        if best.is_none_or(is_better) {
+            best = Some((value, cell));
+        }
+    }
+    let (nearest, cell) = best?;
+    Some((cell, rows.iter().filter_map(number).filter(|(value, _)| !is_nearer(nearest, *value)).count()))
 }

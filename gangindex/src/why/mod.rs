@@ -8,6 +8,7 @@ mod never;
 mod parts;
 mod pool;
 mod relax;
+mod sorted;
 mod view;
 
 use std::collections::HashMap;

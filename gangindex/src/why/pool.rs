@@ -1,12 +1,14 @@
 //! What explanations of one cycle share: nothing changes any more while they are made.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use classad::Name;
 use foldhash::fast::RandomState;
 use matchmaker::{AdId, PoolAd, Snapshot};
 
 use super::join_memo::JoinMemo;
+use super::sorted::{Comparison, SortedRows};
 use crate::index::asks::Resources;
 use crate::index::preds::Answer;
 use crate::search::candidates::Known;
@@ -62,25 +64,69 @@ pub(crate) struct Pool {
     free: HashMap<u32, Bits, RandomState>,
 }
 
-/// Which rows conditions are true of that the evaluator has answered row by row. Others are answered soon enough, or remembered with
-/// those of the search.
+/// Which rows conditions are true of. Kept is what the evaluator has answered row by row; comparisons with numbers are looked up in the
+/// order of their column. Others are answered soon enough, or remembered with those of the search.
 #[derive(Default)]
-pub(crate) struct Answers(HashMap<CompiledExpr, Answer, RandomState>);
+pub(crate) struct Answers {
+    slow: HashMap<CompiledExpr, Answer, RandomState>,
+    columns: HashMap<u32, Sorted, RandomState>,
+}
 
-/// How many of them are kept.
+/// What there is of the order of a column.
+enum Sorted {
+    /// So many comparisons were answered without it.
+    Not(usize),
+    /// It is there, if the column can be put in order.
+    Done(Option<Rc<SortedRows>>),
+}
+
+/// How many answers are kept.
 const ANSWERS_MAX: usize = 1024;
+/// How many comparisons are answered without the order of their column, and how many columns are put in order.
+const UNSORTED_MAX: usize = 4;
+const SORTED_MAX: usize = 64;
 
 impl Answers {
     /// The rows of which a condition is true.
     pub(crate) fn of(&mut self, term: &CompiledExpr, known: &mut Known<'_>) -> Answer {
-        if let Some(answer) = self.0.get(term) {
+        if let Some(answer) = self.slow.get(term) {
             return answer.clone();
         }
+        if let Some((column, comparison)) = Comparison::of(term)
+            && let Some(sorted) = self.sorted(column, known)
+        {
+            return Answer { yes: sorted.holds(comparison), open: None };
+        }
         let answer = known.preds.all(term.clone(), known.table);
-        if term.is_slow() && self.0.len() < ANSWERS_MAX {
-            self.0.insert(term.clone(), answer.clone());
+        if term.is_slow() && self.slow.len() < ANSWERS_MAX {
+            self.slow.insert(term.clone(), answer.clone());
         }
         answer
+    }
+
+    /// The rows of a column in the order of its numbers, if there are many comparisons with it, and if it has an order.
+    fn sorted(&mut self, column: u32, known: &Known<'_>) -> Option<Rc<SortedRows>> {
+        let count = self.columns.len();
+        let own = self.columns.entry(column).or_insert(Sorted::Not(0));
+        match own {
+            Sorted::Done(sorted) => return sorted.clone(),
+            Sorted::Not(times) if *times < UNSORTED_MAX || count > SORTED_MAX => {
+                *times += 1;
+                return None;
+            }
+            Sorted::Not(_) => {}
+        }
+        let sorted = known.table.columns.get(column).and_then(SortedRows::of).map(Rc::new);
+        *own = Sorted::Done(sorted.clone());
+        sorted
+    }
+
+    /// The same if it is there.
+    pub(crate) fn known_order(&self, column: u32) -> Option<&SortedRows> {
+        match self.columns.get(&column)? {
+            Sorted::Done(sorted) => sorted.as_deref(),
+            Sorted::Not(_) => None,
+        }
     }
 }
 

@@ -1,12 +1,12 @@
 //! What Kubernetes' own controllers delete: objects whose owners are gone, and all that is in a deleted namespace.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::answer::Answer;
-use crate::call::{Call, Verb};
+use crate::call::Verb;
+use crate::controllers::request;
 use crate::kinds::Kind;
 use crate::object::{is_ending, meta};
 use crate::serve::Server;
@@ -34,16 +34,6 @@ impl Server {
         self.end(|key, _| !key.namespace.is_empty() && !there.contains(&key.namespace));
     }
 
-    /// Does both after every change, for ever.
-    pub async fn collect_forever(&self) {
-        let mut newest = self.newest.subscribe();
-        while newest.changed().await.is_ok() {
-            newest.borrow_and_update();
-            self.empty_namespaces();
-            self.collect_garbage();
-        }
-    }
-
     /// Deletes objects as a request does.
     fn end(&self, ends: impl Fn(&StoredKey, &Value) -> bool) {
         for kind in self.kinds.all().filter(|kind| !kind.is_read_only) {
@@ -54,26 +44,9 @@ impl Server {
             });
             for key in keys {
                 // What is refused is tried again after the next change.
-                let _: Answer = self.answer(&deletion(kind, key));
+                let _: Answer = self.answer(&request(Verb::Delete, kind, key));
             }
         }
-    }
-}
-
-fn deletion(kind: &Kind, key: StoredKey) -> Call {
-    Call {
-        verb: Verb::Delete,
-        group: kind.group.clone(),
-        version: kind.version.clone(),
-        plural: kind.plural.clone(),
-        namespace: key.namespace,
-        name: key.name,
-        subresource: String::new(),
-        query: BTreeMap::new(),
-        content_type: String::new(),
-        body: Bytes::new(),
-        accept: String::new(),
-        user: String::new(),
     }
 }
 
@@ -81,11 +54,12 @@ fn deletion(kind: &Kind, key: StoredKey) -> Call {
 mod tests {
     use std::sync::Arc;
 
+    use bytes::Bytes;
     use http::Method;
     use serde_json::json;
 
     use super::*;
-    use crate::Kinds;
+    use crate::{Call, Kinds};
 
     fn ask(server: &Server, method: &Method, path: &str, body: &Value) -> u16 {
         let body = Bytes::from(body.to_string());

@@ -58,8 +58,8 @@ async fn main() -> Result<()> {
     let tls = acceptor(&flags.certificate, &flags.key)?;
     let network = TcpListener::bind(("127.0.0.1", flags.port)).await?;
     let socket = UnixListener::bind(&flags.socket)?;
-    let collector = server.clone();
-    tokio::spawn(async move { collector.collect_forever().await });
+    let controllers = server.clone();
+    tokio::spawn(async move { controllers.run_controllers().await });
     loop {
         tokio::select! {
             accepted = network.accept() => {

@@ -231,8 +231,9 @@ impl Writer<'_> {
     }
 }
 
-/// How long a pod has to end that says so itself; `None` if it goes at once.
+/// How long a pod on a node has to end that says so itself; `None` if it goes at once.
 fn grace(kind: &Kind, pod: &Value, options: &Value) -> Option<i64> {
+    pod.pointer("/spec/nodeName").and_then(Value::as_str).filter(|node| !node.is_empty())?;
     let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64)?;
     let asked = options.get("gracePeriodSeconds").and_then(Value::as_i64);
     let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or("");

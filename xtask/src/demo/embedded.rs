@@ -22,7 +22,8 @@ This is not Kubernetes: an embedded API server stands in for it, one process tha
 the kinds of gangmatch as kube-apiserver does, which tests compare, with their schemas, defaults and rules. The
 controller is the one that is shipped. Not checked here: the rights of users (every user may do everything), the
 chart's admission policies (owners of ads are set, and labelled workloads are held, but nothing is refused), and the
-fields of Kubernetes' own kinds. Nothing runs pods: a workload is let go, but does not start, and its claim does not end.
+fields of Kubernetes' own kinds. Nothing runs pods: a workload is let go, but does not start. Its claim ends when it is cancelled,
+suspended, or released, or after startTimeoutSeconds.
 `cargo xtask demo --cluster local` shows the same on a real control plane.";
 
 /// Shows it.

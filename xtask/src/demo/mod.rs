@@ -51,7 +51,7 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
 }
 
 /// What a reader can type next. Each works after the ones before it.
-const TRY: [(&str, &str); 9] = [
+const TRY: [(&str, &str); 12] = [
     ("kubectl get gmj,gmm,gml,gmatch -A", "jobs, machines, licenses, and the gang that was found"),
     ("kubectl describe gmj sim", "its ad, its conditions, its events"),
     ("kubectl explain gmj.spec.ports", "every field is documented"),
@@ -61,6 +61,7 @@ const TRY: [(&str, &str); 9] = [
         "cargo run -q -p kubectl-gangmatch -- why run-3",
         "the plugin says what it waits for, and who has it (it is built first)",
     ),
+    ("cargo run -q -p kubectl-gangmatch -- why license/solver", "who holds its seats, and who waits for them"),
     (
         r#"kubectl patch gmj run-1 --type merge -p '{"spec":{"done":true}}'"#,
         "run-1 is done, and the job that waits gets its seat",
@@ -70,6 +71,8 @@ const TRY: [(&str, &str); 9] = [
         "the owner of the machine takes it back: the claim of sim ends",
     ),
     ("kubectl get gmj,gmm", "sim waits, and foo is drained"),
+    ("kubectl apply -f examples/owners", "a machine whose owner does not accept every job"),
+    ("kubectl get gmj long intruder", "WHY says that the owner refuses them"),
 ];
 
 /// Prints what to try, and returns when something has ended.

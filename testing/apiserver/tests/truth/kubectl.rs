@@ -17,6 +17,13 @@ const CHANGED: &str =
     "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: sim-app}\nspec: {capacity: {seats: 3}}\n";
 const OTHER: &str = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: other}\nspec: {capacity: {seats: 1}, rank: '1'}\n";
 const NODE: &str = "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {rack: a}}\nspec: {}\n";
+const HELD: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: held}\nspec: {suspend: true, template: {spec: {restartPolicy: \
+                    Never, containers: [{name: c, image: i}]}}}\n";
+const GATED: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: gated}\nspec: {terminationGracePeriodSeconds: 3000, schedulingGates: \
+                     [{name: example.org/wait}], containers: [{name: c, image: i}]}\n";
+/// The condition of a batch Job that says whether it is suspended.
+const SUSPENDED: &str =
+    r#"get jobs.batch held -o jsonpath={range.status.conditions[*]}{.type},{.status},{.reason},{.message}{end}"#;
 
 const STEPS: &[Step] = &[
     ("get gmj", "", true),
@@ -82,6 +89,20 @@ const STEPS: &[Step] = &[
     ("delete node n1", "", true),
     ("delete namespace campus", "", true),
     ("get namespace campus", "", false),
+    // what the controllers of Kubernetes do
+    ("apply -f -", HELD, true),
+    ("wait jobs.batch/held --for=condition=Suspended --timeout=60s", "", true),
+    (SUSPENDED, "", true),
+    (r#"patch jobs.batch held --type merge -p {"spec":{"suspend":false}}"#, "", true),
+    ("wait jobs.batch/held --for=condition=Suspended=False --timeout=60s", "", true),
+    ("wait jobs.batch/held --for=jsonpath={.status.startTime} --timeout=60s", "", true),
+    (SUSPENDED, "", true),
+    (r#"patch jobs.batch held --type merge -p {"spec":{"suspend":true}}"#, "", true),
+    ("wait jobs.batch/held --for=condition=Suspended --timeout=60s", "", true),
+    (SUSPENDED, "", true),
+    ("delete jobs.batch held", "", true),
+    ("apply -f -", GATED, true),
+    ("delete pod gated --timeout=60s", "", true),
     (
         "replace -f -",
         "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: other}\nspec: {capacity: {seats: 2}}\n",

@@ -115,6 +115,9 @@ fn main() -> Fallible<()> {
         let (snapshot, mut engine, _) = from_text(&workload, &config)?;
         let with = |snapshot: Snapshot| if options.accounts { with_accounts(&snapshot) } else { snapshot };
         cycle_from_nothing(&mut engine, &with(snapshot.clone()), &config);
+        if options.explain {
+            cycle_with_reasons(&mut engine, &with(snapshot.clone()), &config);
+        }
         let next = with(replaced(&workload, &snapshot, options.incremental, 0)?);
         cycle_after_changes(&mut engine, &next, &config);
         return Ok(());
@@ -183,8 +186,7 @@ fn explained(
     let mut unmatched = Vec::new();
     for _ in 0..options.rounds {
         without.round(|| cycle_from_nothing(engine, snapshot, config));
-        engine.forget_answers();
-        unmatched = with.round(|| engine.negotiate(snapshot, config, 0)).unmatched;
+        unmatched = with.round(|| cycle_with_reasons(engine, snapshot, config)).unmatched;
     }
     let (cycle_ms, with_reasons_ms) = (without.median_ms(), with.median_ms());
     let reasons: std::collections::HashSet<_> =
@@ -210,6 +212,13 @@ fn from_text(workload: &Workload, config: &Config) -> Fallible<(Snapshot, Indexe
 fn cycle_from_nothing(engine: &mut Indexed, snapshot: &Snapshot, config: &Config) -> Cycle {
     engine.forget_answers();
     engine.gangs(snapshot, config, 0)
+}
+
+/// The same with the reason of every job without a gang, as far as there are steps for them. A function of its own for profilers.
+#[inline(never)]
+fn cycle_with_reasons(engine: &mut Indexed, snapshot: &Snapshot, config: &Config) -> Cycle {
+    engine.forget_answers();
+    engine.negotiate(snapshot, config, 0)
 }
 
 /// A cycle over a pool of which most was in the one before. A function of its own for profilers.
