@@ -36,9 +36,7 @@ pub fn offer_facts(snapshot: &Snapshot, id: AdId) -> Option<OfferFacts> {
 
 /// What a summary says of a job with these ports.
 pub fn verdict(job: &Ports, summary: &Summary) -> Verdict {
-    // What comes after a counted port may read it as a list, of which a summary knows nothing: these ports rule nothing out.
-    let known = job.list.iter().position(|port| port.set.is_some()).map_or(job.list.len(), |counted| counted + 1);
-    let ports: Vec<JobPort<'_>> = job.list.iter().take(known).map(job_port).collect();
+    let ports: Vec<JobPort<'_>> = job.list.iter().map(job_port).collect();
     summary::verdict(&Job { body: &job.body, ports: &ports, implicit: job.implicit }, summary)
 }
 
@@ -48,7 +46,7 @@ fn offer_port(port: &Port) -> OfferPort<'_> {
 
 fn job_port(port: &Port) -> JobPort<'_> {
     let (constraint, request) = (port.constraint.as_ref(), port.request.as_ref());
-    JobPort { label: &port.label, attributes: &port.attributes, constraint, request }
+    JobPort { label: &port.label, attributes: &port.attributes, constraint, request, counted: port.set.is_some() }
 }
 
 /// How much of each resource a claim could have: of an offer whose seats are shared all, since a claim that joins a seat takes nothing.

@@ -67,7 +67,13 @@ fn verdict_of(summary: &Summary) -> Verdict {
     let text = r#"cpu.Type == "Machine" && cpu.Memory >= Image && (cpu.Arch == "x86_64" || cpu.Arch == "arm64") && cpu.Rack == "r999""#;
     let constraint = parse_expr(text, Dialect::Gangmatch).ok();
     let (label, nothing) = (Name::new("cpu"), Ad::new());
-    let port = JobPort { label: &label, attributes: &nothing, constraint: constraint.as_ref(), request: None::<&Expr> };
+    let port = JobPort {
+        label: &label,
+        attributes: &nothing,
+        constraint: constraint.as_ref(),
+        request: None::<&Expr>,
+        counted: false,
+    };
     verdict(&Job { body: &body, ports: &[port], implicit: false }, summary)
 }
 

@@ -17,7 +17,7 @@
 //! let job = parse_ad("[ Image = 100 ]", Dialect::Gangmatch)?;
 //! let constraint = parse_expr(r#"cpu.Arch == "x86_64" && cpu.Memory >= Image"#, Dialect::Gangmatch)?;
 //! let (label, nothing) = (Name::new("cpu"), classad::Ad::new());
-//! let ports = [JobPort { label: &label, attributes: &nothing, constraint: Some(&constraint), request: None }];
+//! let ports = [JobPort { label: &label, attributes: &nothing, constraint: Some(&constraint), request: None, counted: false }];
 //! let said = verdict(&Job { body: &job, ports: &ports, implicit: false }, &published);
 //! assert_eq!(said, Verdict::Cannot { port: 0, conjunct: Some("cpu.Memory >= Image".to_owned()) });
 //! # Ok::<(), classad::Diagnostics>(())

@@ -21,6 +21,8 @@ pub struct JobPort<'a> {
     pub constraint: Option<&'a Expr>,
     /// What is asked of the partner: an ad of amounts.
     pub request: Option<&'a Expr>,
+    /// Whether it binds several partners: to the ports after it, its label is a list, of which a summary knows nothing.
+    pub counted: bool,
 }
 
 /// A job, taken apart.
@@ -77,7 +79,7 @@ pub fn verdict(job: &Job<'_>, summary: &Summary) -> Verdict {
         match asking.bindable(summary) {
             Ok(found) => {
                 let kinds = found.kinds.iter().map(|(_, kind)| *kind).collect();
-                partners.push((port.label.clone(), Partner { kinds, unlisted: found.unlisted }));
+                partners.push((port.label.clone(), Partner { kinds, unlisted: found.unlisted || port.counted }));
                 bound.push(found);
             }
             Err(conjunct) => return Verdict::Cannot { port: place, conjunct: conjunct.map(|expr| expr.to_string()) },

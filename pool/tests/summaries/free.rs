@@ -7,7 +7,7 @@ use matchmaker::{AdKey, Ask};
 use pool::{AssumedGang, CycleInputs, ObjectKey, published, snapshot, verdict};
 use summary::{Free, Limits, Summary, Verdict};
 
-use super::cluster::{job, license, machine, objects, port};
+use super::cluster::{expr, job, license, machine, objects, port};
 
 fn res(name: &str, amount: i64) -> Res {
     Res::from([(name.to_owned(), amount)])
@@ -161,4 +161,15 @@ fn what_is_requested_of_a_partner_that_is_not_known_yet_is_not_too_much() {
     };
     assert_eq!(computed("cpu.Slots * 100"), Verdict::Now);
     assert_eq!(computed("2 + 1"), Verdict::Full { port: 0 });
+}
+
+/// Afterwards its label is a list, of which a summary knows nothing; the ports after it are looked at all the same.
+#[test]
+fn ports_after_one_that_binds_several_are_looked_at() {
+    let nodes = Port { count: expr("2"), ..port("cpu", MACHINE) };
+    let machines = [of_slots("a", 1), of_slots("b", 1)];
+    let of = |constraint: &str| said(&[nodes.clone(), port("cad", constraint)], &machines, &[license("cad", 1, &[])]);
+    let missing = Verdict::Cannot { port: 1, conjunct: Some("cad.App == \"cfd\"".to_owned()) };
+    assert_eq!([of(LICENSE), of("cad.App == \"cfd\"")], [Verdict::Now, missing]);
+    assert_eq!(of("cpu.Memory == 1 && member(\"a\", cpu.Name)"), Verdict::Now, "of the list nothing is known");
 }

@@ -53,11 +53,11 @@ pub(super) fn has_gang(snapshot: &Snapshot, root: AdId, config: &Config) -> bool
     !plain::gangs(snapshot, root, 1, config, NOW).is_empty()
 }
 
-/// What the engine makes of one job alone: a gang, or the reason why there is none.
-fn reason(pool: &Snapshot, root: AdId, config: &Config) -> Option<Arc<WhyNot>> {
+/// What the engine makes of one job alone: a gang, or the reason why there is none. The engine may have seen other jobs of the pool.
+fn reason(engine: &mut Indexed, pool: &Snapshot, root: AdId, config: &Config) -> Option<Arc<WhyNot>> {
     let mut alone = pool.without_roots();
     alone.roots = pool.roots.iter().filter(|own| own.ad == root).cloned().collect();
-    let Cycle { mut unmatched, .. } = Indexed::new().negotiate(&alone, config, NOW);
+    let Cycle { mut unmatched, .. } = engine.negotiate(&alone, config, NOW);
     unmatched.pop().map(|unmatched| unmatched.why)
 }
 
@@ -104,9 +104,11 @@ pub(super) const HEAD: &str = "\
 pub(super) fn check(world: &World, limits: &Limits, tally: &mut Tally) {
     let summary = summary_of(&world.snapshot, limits);
     let free = emptied(&world.snapshot);
+    let [mut engine, mut when_free] = [Indexed::new(), Indexed::new()];
     for root in &world.snapshot.roots {
         let said = verdict(&world.snapshot.ad(root.ad).unwrap().ports, &summary);
-        let (now, ever) = (reason(&world.snapshot, root.ad, &world.config), reason(&free, root.ad, &world.config));
+        let now = reason(&mut engine, &world.snapshot, root.ad, &world.config);
+        let ever = reason(&mut when_free, &free, root.ad, &world.config);
         let told = || {
             let summary = serde_json::to_string(&summary).unwrap();
             format!("{:?}: {said:?}, {now:?}, with all free {ever:?}\n{summary}\n{}", root.ad, world.text)
@@ -128,17 +130,12 @@ pub(super) fn check(world: &World, limits: &Limits, tally: &mut Tally) {
     }
 }
 
-/// Whether the engine's reason is that no ad could ever meet the constraint of a port that a verdict looks at, by conjuncts that read no names
-/// but those that are written in them.
+/// Whether the engine's reason is that no ad could ever meet the constraint of a port, by conjuncts that read no names but those that are
+/// written in them.
 fn is_read_and_never(why: &WhyNot, ports: &Ports) -> bool {
     let matchmaker::Verdict::Never { port, core } = &why.verdict else { return false };
     let parts = ports.list.get(*port).and_then(|port| port.constraint.as_ref()).map(conjuncts).unwrap_or_default();
-    is_read(*port, ports) && !core.iter().filter_map(|place| parts.get(*place)).any(is_reflective)
-}
-
-/// Ports after a counted one are not looked at.
-fn is_read(port: usize, ports: &Ports) -> bool {
-    !ports.list.iter().take(port).any(|earlier| earlier.set.is_some())
+    !core.iter().filter_map(|place| parts.get(*place)).any(is_reflective)
 }
 
 /// The conjunct that the engine blames, if all that it reads is in the summary to the last value: an attribute of the partner that is
@@ -146,7 +143,7 @@ fn is_read(port: usize, ports: &Ports) -> bool {
 fn known(why: &WhyNot, snapshot: &Snapshot, ports: &Ports, summary: &Summary) -> Option<String> {
     let matchmaker::Verdict::NoCandidates { port } = why.verdict else { return None };
     let counted = why.ports.get(port)?;
-    let port = ports.list.get(port).filter(|_| is_read(port, ports) && !ports.implicit)?;
+    let port = ports.list.get(port).filter(|_| !ports.implicit)?;
     // An attribute of the port that is called like the partner hides it.
     let label = Some(&port.label).filter(|label| port.attributes.place(label).is_none())?;
     let offers = snapshot.ads().filter(|(_, ad)| ad.offer().is_some() && ad.ports.problem.is_none()).count();

@@ -1,6 +1,7 @@
 //! The workloads of the benchmark generator as pools: a second author of ads. Skipped where there is no generator.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
@@ -24,16 +25,35 @@ const WORKLOADS: [&str; 6] = [
     "modern --machines 30 --jobs 60 --licenses 15",
 ];
 
-/// The lines that the generator writes; none if it is not here.
-fn generated(workload: &str, seed: u64) -> Option<String> {
-    let generator = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/bench/gen.py");
+/// Runs the generator for many seeds in one process.
+const SCRIPT: &str = "
+import sys
+sys.path.insert(0, sys.argv[1])
+import gen
+first, last, arguments = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+for seed in range(first, last + 1):
+    sys.argv = ['gen.py', *arguments, '--seed', str(seed)]
+    gen.main()
+    print()
+";
+
+/// How many pools one process of the generator makes.
+const BATCH: u64 = 100;
+
+/// What the generator writes for each of these seeds; none if it is not here.
+fn generated(workload: &str, seeds: RangeInclusive<u64>) -> Option<Vec<String>> {
+    let generator = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/bench");
     let mut python = Command::new("python3");
-    python.arg(&generator).args(workload.split(' ')).args(["--seed", &seed.to_string()]);
+    python.args(["-B", "-c", SCRIPT]).arg(&generator);
+    python.args([seeds.start().to_string(), seeds.end().to_string()]).args(workload.split(' '));
     let output = python.output().ok().filter(|output| output.status.success());
     if output.is_none() {
-        eprintln!("SKIPPED, NOTHING WAS TESTED: cannot run {}", generator.display());
+        eprintln!("SKIPPED, NOTHING WAS TESTED: cannot run gen.py in {}", generator.display());
     }
-    Some(String::from_utf8(output?.stdout).unwrap())
+    let text = String::from_utf8(output?.stdout).unwrap();
+    let pools: Vec<String> = text.trim_end().split("\n\n").map(str::to_owned).collect();
+    assert_eq!(pools.len() as u64, seeds.end() - seeds.start() + 1);
+    Some(pools)
 }
 
 fn pool_ad(number: usize, kind: &str, text: &str) -> PoolAd {
@@ -71,17 +91,25 @@ fn world(lines: &str) -> World {
     World { snapshot, config: Config::product(), text: lines.to_owned() }
 }
 
+/// The row of a workload: the law holds for the pools of so many seeds.
+fn row(workload: &str, pools: u64) -> Option<String> {
+    let mut tally = Tally::default();
+    for first in (1..=pools).step_by(usize::try_from(BATCH).unwrap()) {
+        for lines in generated(workload, first..=pools.min(first + BATCH - 1))? {
+            check(&world(&lines), &Limits::default(), &mut tally);
+        }
+    }
+    Some(tally.row(&format!("`{workload}`"), &pools.to_string()))
+}
+
 #[test]
 fn the_workloads_of_the_benchmarks_keep_the_law() {
     let pools: u64 = std::env::var("SUMMARY_WORKLOADS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
-    let mut rows = Vec::new();
-    for workload in WORKLOADS {
-        let mut tally = Tally::default();
-        for seed in 1..=pools {
-            let Some(lines) = generated(workload, seed) else { return };
-            check(&world(&lines), &Limits::default(), &mut tally);
-        }
-        rows.push(tally.row(&format!("`{workload}`"), &pools.to_string()));
+    let rows: Option<Vec<String>> = std::thread::scope(|scope| {
+        let rows = WORKLOADS.map(|workload| scope.spawn(move || row(workload, pools)));
+        rows.into_iter().map(|row| row.join().unwrap()).collect()
+    });
+    if let Some(rows) = rows {
+        page::compare("workloads", &format!("{HEAD}\n{}", rows.join("\n")));
     }
-    page::compare("workloads", &format!("{HEAD}\n{}", rows.join("\n")));
 }
