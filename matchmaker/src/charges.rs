@@ -400,6 +400,7 @@ fn micros(value: &Value) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
+    use crate::gang::Member;
     use crate::score::Score;
 
     use super::*;

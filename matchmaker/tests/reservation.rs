@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Consent, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, Offer, Plain, Policy, PoolAd,
-    Res, Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill,
-    free_at, held_for_others, may_keep, negotiate, reserve, verify,
+    AdId, AdKey, ByAd, Config, Consent, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, MemberCharges, Offer, Plain,
+    Policy, PoolAd, Res, Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage,
+    backfill, free_at, held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -378,7 +378,7 @@ fn nothing_is_held_beyond_the_number_that_is_permitted_twice_or_against_a_quota(
 }
 
 /// What the members of a gang cost.
-fn charges_of(gang: &Gang) -> Vec<i128> {
+fn charges_of(gang: &Gang) -> MemberCharges {
     (0..gang.members.len()).map(|place| if place == 0 { 0 } else { 1_000_000 }).collect()
 }
 
@@ -416,7 +416,7 @@ fn q3_what_gangs_of_a_cycle_cost_is_not_evaluated_again_for_reservation() {
     let cycle = plain(&here.pool, &Config::product(), 4);
     let small: Vec<Gang> = cycle.gangs.iter().filter(|gang| gang.root() != here.big).cloned().collect();
     assert_eq!(small.len(), 1);
-    let held = |charges: Vec<i128>| {
+    let held = |charges: MemberCharges| {
         let root = small[0].root().unwrap();
         let cycle = Cycle { gangs: small.clone(), charges: vec![(root, charges)], ..Cycle::default() };
         let candidates = BTreeSet::from([here.big.unwrap()]);
@@ -427,7 +427,7 @@ fn q3_what_gangs_of_a_cycle_cost_is_not_evaluated_again_for_reservation() {
         reserve((&here.pool, &small), &reserving, (&Config::product(), 4), &mut search).charges
     };
     // A machine that the cycle has priced costs the same here; the others cost what they state.
-    let made = held(vec![0, 7]);
+    let made = held(MemberCharges::from_slice(&[0, 7]));
     assert_eq!(made.len(), 1);
     let all: BTreeSet<i128> = made[0].1.iter().copied().collect();
     assert_eq!(all, BTreeSet::from([0, 7, 1_000_000_000]));

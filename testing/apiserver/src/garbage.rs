@@ -7,7 +7,6 @@ use serde_json::Value;
 use crate::answer::Answer;
 use crate::call::Verb;
 use crate::controllers::request;
-use crate::kinds::Kind;
 use crate::object::{is_ending, meta};
 use crate::serve::Server;
 use crate::store::StoredKey;
