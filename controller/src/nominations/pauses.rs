@@ -105,7 +105,7 @@ impl<W: Clone> JobPauses<W> {
 
     /// Whether no job that is gone has left a pause.
     pub(super) fn is_settled(&self) -> bool {
-        self.left.is_empty()
+        self.left.values().all(Vec::is_empty)
     }
 
     /// A job waits: if it is new, it takes over the longest pause that a job of its account has left.
