@@ -21,9 +21,9 @@ const HELD: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: held}\nspe
                     Never, containers: [{name: c, image: i}]}}}\n";
 const GATED: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: gated}\nspec: {terminationGracePeriodSeconds: 3000, schedulingGates: \
                      [{name: example.org/wait}], containers: [{name: c, image: i}]}\n";
-/// The condition of a batch Job that says whether it is suspended.
-const SUSPENDED: &str =
-    r#"get jobs.batch held -o jsonpath={range.status.conditions[*]}{.type},{.status},{.reason},{.message}{end}"#;
+/// What the conditions of a batch Job say.
+const SUSPENDED: &str = "get jobs.batch held -o jsonpath={.status.conditions[*].type},{.status.conditions[*].status},\
+                         {.status.conditions[*].reason},{.status.conditions[*].message}";
 
 const STEPS: &[Step] = &[
     ("get gmj", "", true),
