@@ -79,6 +79,8 @@ mod tests {
         assert!(indexed.cycle.disagreements.is_empty());
     }
 
+    /// Machines of two subnets and licences of three: a machine and the licence of its subnet are only taken together, and each job has its own
+    /// pair.
     #[test]
     fn the_gangs_of_jobs_that_no_offer_can_tell_apart_are_listed_once() {
         let candidates = |jobs: usize| {
