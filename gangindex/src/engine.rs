@@ -215,6 +215,10 @@ impl Finder for Indexed {
         self.list_of(run, turn, round, cap)
     }
 
+    fn kind<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<usize> {
+        self.kind_of(run, turn, round)
+    }
+
     fn best<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found {
         run.bound.clear();
         self.serve(run, turn, round)

@@ -78,6 +78,32 @@ mod tests {
         assert_eq!(indexed.placed.gangs, 30);
         assert!(indexed.cycle.disagreements.is_empty());
     }
+
+    /// Machines of two subnets and licences of three: a machine and the licence of its subnet are only taken together, and each job has its own
+    /// pair.
+    #[test]
+    fn the_gangs_of_jobs_that_no_offer_can_tell_apart_are_listed_once() {
+        let candidates = |jobs: usize| {
+            let offer = |kind: &str, number: usize, text: &str| alike::offer(kind, number, text);
+            let mut ads = Vec::new();
+            for number in 0..12 {
+                ads.push(offer("Machine", number, &format!("Memory = 256; Subnet = {}", number % 2)));
+                ads.push(offer("License", number, &format!("App = \"sim\"; Valid = {}", number % 3)));
+            }
+            ads.extend((0..jobs).map(|number| alike::job(number, 64 << (number % 2))));
+            let snapshot = alike::snapshot(ads);
+            let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
+            let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
+            let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
+            assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
+            assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
+            let roots: std::collections::BTreeSet<_> = indexed.cycle.gangs.iter().map(matchmaker::Gang::root).collect();
+            assert_eq!(roots.len(), indexed.placed.gangs);
+            indexed.effort.candidates
+        };
+        assert!(candidates(2) > 0);
+        assert_eq!(candidates(2), candidates(40));
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ mod columns;
 mod quotas;
 
 use alike::Gangs;
-use columns::{Columns, Dues};
+use columns::{Columns, Dues, OfKind};
 
 /// The settings of collective placing.
 #[derive(Clone, Debug)]
@@ -174,7 +174,7 @@ pub fn negotiate_together<F: Finder>(
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
     effort.steps = placed.steps;
     // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
-    let chosen = gangs.chosen(&placed.choices, &placed.equal);
+    let chosen = gangs.chosen(&placed);
     let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), &mut prices);
     let mut taken = fitting(snapshot, chosen).filter(is_kept).unwrap_or_else(|| {
         window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
@@ -258,17 +258,34 @@ fn listing_of<'s, F: Finder>(
     let alike = if snapshot.policy.is_none() { finder.alike(&mut run, window, &mut round) } else { BTreeMap::new() };
     let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair), Spent::default());
     let (mut pinned, mut shares) = (0, Shares::of(window, collective));
-    for turn in window {
-        let listed = gangs_of(turn, shares.of_one(turn, snapshot), finder, &mut run, &mut round);
-        shares.pay(turn, &listed.gangs);
-        effort.candidates = effort.candidates.saturating_add(listed.steps);
-        effort.gangs = effort.gangs.saturating_add(u64::try_from(listed.gangs.len()).unwrap_or(u64::MAX));
+    let mut kinds = Kinds::of(window, in_turn, |turn| {
+        // what a gang takes of quotas depends on the account
+        finder.kind(&mut run, turn, &mut round).filter(|_| snapshot.policy.is_none())
+    });
+    // of a window of many roots, lists that are too short are made anew when all have one
+    let wide = (window.len() > collective.gangs_max).then_some(window.len());
+    for gangs_max in [collective.gangs_max].into_iter().chain(wide) {
+        for (number, turn) in window.iter().enumerate() {
+            let cap = shares.of_one(turn, snapshot, gangs_max);
+            if !kinds.wants(number, cap, &columns) {
+                continue;
+            }
+            let (listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
+            shares.pay(turn, &listed.gangs);
+            effort.candidates = effort.candidates.saturating_add(listed.steps);
+            let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
+            kinds.add((number, turn), (listed, by_index, cap), &mut columns, bill);
+        }
+    }
+    for (number, turn) in window.iter().enumerate() {
+        let Some(of_kind) = kinds.gangs(number, &columns) else { continue };
+        effort.gangs = effort.gangs.saturating_add(u64::try_from(of_kind.listed).unwrap_or(u64::MAX));
         let is_pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
         pinned += usize::from(is_pinned);
         let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
         let dues = Dues { submitter, pinned: is_pinned, weight: &collective.weight };
         let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
-        columns.add((turn, dues), listed, in_turn.get(&turn.ad).copied(), bill);
+        columns.add((turn, dues), &of_kind, in_turn.get(&turn.ad).copied(), bill);
     }
     finder.end(&mut run, &mut round);
     let (numbers, gangs) = columns.finish();
@@ -292,6 +309,72 @@ impl Bill<'_> {
     }
 }
 
+/// The gangs of the roots of a window, listed once for all roots of a kind.
+struct Kinds<'g> {
+    /// By root: its kind, if it has one.
+    of: Vec<Option<usize>>,
+    /// By root: its gang in turn.
+    in_turn: Vec<Option<&'g Gang>>,
+    /// By kind: the gangs in turn of its roots.
+    of_kind: BTreeMap<usize, Vec<&'g Gang>>,
+    /// By root: its own gangs, if they are not those of its kind.
+    own: Vec<Option<Arc<OfKind>>>,
+}
+
+impl<'g> Kinds<'g> {
+    fn of<'s>(
+        window: &[Turn<'s>],
+        in_turn: &BTreeMap<AdId, &'g Gang>,
+        kind: impl FnMut(&Turn<'s>) -> Option<usize>,
+    ) -> Kinds<'g> {
+        let of: Vec<Option<usize>> = window.iter().map(kind).collect();
+        let in_turn: Vec<Option<&Gang>> = window.iter().map(|turn| in_turn.get(&turn.ad).copied()).collect();
+        let mut of_kind: BTreeMap<usize, Vec<&Gang>> = BTreeMap::new();
+        for (kind, gang) in of.iter().zip(&in_turn).filter_map(|(kind, gang)| Some(((*kind)?, (*gang)?))) {
+            of_kind.entry(kind).or_default().push(gang);
+        }
+        Kinds { own: vec![None; of.len()], of, in_turn, of_kind }
+    }
+
+    fn kind(&self, root: usize) -> Option<usize> {
+        self.of.get(root).copied().flatten()
+    }
+
+    /// Whether the gangs of a root are to be listed, of which there may be so many.
+    fn wants(&self, root: usize, cap: usize, columns: &Columns<'_>) -> bool {
+        match (self.own.get(root), self.kind(root).and_then(|kind| columns.of_kind(kind))) {
+            (Some(None), None) => true,
+            (Some(None), Some(known)) => known.is_cut() && known.cap < cap,
+            _ => false,
+        }
+    }
+
+    /// Adds the gangs of a root, of which up to `cap` could be listed. Those of the index are those of all roots of its kind.
+    fn add<'s>(
+        &mut self,
+        (root, turn): (usize, &Turn<'s>),
+        (listed, by_index, cap): (Listed, bool, usize),
+        columns: &mut Columns<'s>,
+        mut bill: Bill<'_>,
+    ) {
+        let kind = self.kind(root).filter(|_| by_index);
+        let of_kind = kind.and_then(|kind| self.of_kind.get(&kind)).into_iter().flatten();
+        let own = self.in_turn.get(root).copied().flatten().filter(|_| kind.is_none());
+        let made = columns.of_gangs(turn.ad, listed, (of_kind.copied().chain(own), cap), &mut bill);
+        match kind {
+            Some(kind) => columns.add_kind(kind, made),
+            // there were no steps for a longer list
+            None if self.kind(root).and_then(|kind| columns.of_kind(kind)).is_some() => {}
+            None => self.own.get_mut(root).into_iter().for_each(|own| *own = Some(Arc::clone(&made))),
+        }
+    }
+
+    /// The gangs of a root.
+    fn gangs(&self, root: usize, columns: &Columns<'_>) -> Option<Arc<OfKind>> {
+        self.own.get(root)?.clone().or_else(|| columns.of_kind(self.kind(root)?))
+    }
+}
+
 /// So many gangs of a root are always listed; of a wide one not so many.
 const LISTED_MIN: usize = 16;
 /// How many members a gang that is not wide has.
@@ -300,7 +383,6 @@ const USUAL_MEMBERS: usize = 3;
 /// How many members each submitter may still have listed. Gangs are kept until all are placed, and their members are what takes memory.
 struct Shares {
     left: BTreeMap<usize, Remainder>,
-    gangs_max: usize,
 }
 
 /// What one submitter has left.
@@ -319,15 +401,14 @@ impl Shares {
                 .into_iter()
                 .map(|submitter| (submitter, Remainder { members: share, widest: 1 }))
                 .collect(),
-            gangs_max: collective.gangs_max,
         }
     }
 
-    /// How many gangs of a root may be listed.
-    fn of_one(&self, turn: &Turn<'_>, snapshot: &Snapshot) -> usize {
+    /// How many gangs of a root may be listed, of at most so many.
+    fn of_one(&self, turn: &Turn<'_>, snapshot: &Snapshot, gangs_max: usize) -> usize {
         let (left, widest) = self.left.get(&turn.submitter).map_or((0, 1), |left| (left.members, left.widest));
         let width = snapshot.ad(turn.ad).map_or(1, |ad| width(&ad.ports)).max(widest);
-        self.gangs_max.min(left / width).max((LISTED_MIN * USUAL_MEMBERS / width).clamp(2, LISTED_MIN))
+        gangs_max.min(left / width).max((LISTED_MIN * USUAL_MEMBERS / width).clamp(2, LISTED_MIN))
     }
 
     fn pay(&mut self, turn: &Turn<'_>, gangs: &[Gang]) {
@@ -367,22 +448,22 @@ fn sums<'a>(all: impl Iterator<Item = &'a (Arc<str>, u64)>) -> Vec<(Arc<str>, u6
     sums.into_iter().collect()
 }
 
-/// The gangs that a root may have, as far as they can be listed for what its submitter may still spend.
+/// The gangs that a root may have, as far as they can be listed for what its submitter may still spend, and whether the finder has listed them.
 fn gangs_of<'s, F: Finder>(
     turn: &Turn<'s>,
     cap: usize,
     finder: &mut F,
     run: &mut F::Run<'s>,
     round: &mut Round<'s>,
-) -> Listed {
+) -> (Listed, bool) {
     let (snapshot, config) = (round.snapshot, round.config);
     let steps_max = config.steps_max.min(round.accounts.for_one(turn.submitter));
     if steps_max == 0 || config.stop.is_set() {
-        return Listed { gangs: Vec::new(), has_more: true, steps: 0 };
+        return (Listed { gangs: Vec::new(), has_more: true, steps: 0 }, false);
     }
     if let Some(listed) = finder.list(run, turn, round, cap) {
         round.accounts.pay(turn.submitter, listed.steps);
-        return listed;
+        return (listed, true);
     }
     let among = finder.candidates(run, turn, round);
     let mut exclusions = Cow::Borrowed(&turn.root.exclusions);
@@ -396,7 +477,7 @@ fn gangs_of<'s, F: Finder>(
     let config = Config { steps_max, ..config.clone() };
     let listed = list(snapshot, turn.ad, &listing, &config, round.now);
     round.accounts.pay(turn.submitter, listed.steps);
-    listed
+    (listed, false)
 }
 
 /// What the best gang of a root counts.

@@ -40,6 +40,11 @@ pub trait Finder {
         None
     }
 
+    /// Roots with the same number, if they have one, have the same gangs but for themselves: [`Finder::list`] lists those of one of them.
+    fn kind<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>) -> Option<usize> {
+        None
+    }
+
     /// The best gang of a root as things are now.
     fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found;
 

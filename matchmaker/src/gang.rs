@@ -86,6 +86,13 @@ impl Gang {
         self.members.first().map(|member| member.ad)
     }
 
+    /// The same gang of another root that is like its own.
+    pub(crate) fn of_root(&self, root: AdId) -> Gang {
+        let mut gang = self.clone();
+        gang.members.first_mut().into_iter().for_each(|member| member.ad = root);
+        gang
+    }
+
     /// What orders gangs of equal score.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         self.members.iter().map(|member| place(member.ad, member.edge))

@@ -5,14 +5,17 @@
 //! columns into columns, so every placement of the smaller window is one of the larger one. Where only the number of placed
 //! roots counts, columns are compared without their scores.
 //!
+//! Roots with the same columns are looked at once.
+//!
 //! Resources that are only taken together, as the processors and the memory of a machine, become one before.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use sampling::Random;
 
-use crate::model::{Choice, Column, Root, Take, Window};
+use crate::model::{Choice, Column, Lists, Root, Take, Window};
 use crate::objective::Score;
 use crate::state::{Problem, State};
 
@@ -23,8 +26,10 @@ pub(crate) struct Classes {
     pub(crate) window: Window,
     /// By resource: the first one that is equal to it.
     pub(crate) firsts: Vec<usize>,
+    /// By resource: the first one that is always taken with it.
+    pub(crate) together: Vec<usize>,
     /// By root: the number that each column has there.
-    numbers: Vec<Vec<usize>>,
+    numbers: Vec<Arc<Vec<usize>>>,
 }
 
 impl Classes {
@@ -39,7 +44,8 @@ impl Classes {
     }
 
     fn join(window: &Window, compare: Compare) -> Classes {
-        let places = Places::of(window);
+        let lists = window.lists();
+        let places = Places::of(window, &lists);
         let together = places.taken_together(window);
         let joined = places.representatives(window, &together, compare);
         let mut free = window.free.clone();
@@ -56,22 +62,31 @@ impl Classes {
                 (*own, *counted) = (first, Counted::Places);
             }
         }
-        for (resource, first) in together.into_iter().enumerate().filter(|(resource, first)| resource != first) {
-            let first = firsts.get(first).copied().unwrap_or(first);
+        for (resource, first) in together.iter().enumerate().filter(|(resource, first)| resource != *first) {
+            let first = firsts.get(*first).copied().unwrap_or(*first);
             if let (Some(own), Some(counted)) = (firsts.get_mut(resource), counted.get_mut(resource)) {
                 (*own, *counted) = (first, Counted::Elsewhere);
             }
         }
         let mut numbers = Vec::new();
-        let roots = window.roots.iter().map(|root| {
-            let (columns, of_root) = join(root, (&firsts, &counted), compare);
-            let in_turn = root.in_turn.and_then(|number| of_root.get(number).copied());
-            numbers.push(of_root);
+        let joined = lists.columns(window).map(|columns| {
+            if compare == Compare::Scores && columns.iter().all(|column| stays(column, &firsts, &counted)) {
+                return (Arc::clone(columns), Arc::new((0..columns.len()).collect()));
+            }
+            let (columns, numbers) = join(columns, (&firsts, &counted), compare);
+            (Arc::new(columns), Arc::new(numbers))
+        });
+        let joined: Vec<(Arc<Vec<Column>>, Arc<Vec<usize>>)> = joined.collect();
+        let roots = window.roots.iter().zip(&lists.of).filter_map(|(root, list)| {
+            let (columns, of_list) = joined.get(*list)?;
+            let in_turn = root.in_turn.and_then(|number| of_list.get(number).copied());
+            numbers.push(Arc::clone(of_list));
             let Root { weight, submitter, priority, band, pinned, has_more, .. } = *root;
-            Root { weight, submitter, priority, band, pinned, has_more, columns, in_turn }
+            Some(Root { weight, submitter, priority, band, pinned, has_more, columns: Arc::clone(columns), in_turn })
         });
         let roots = roots.collect();
-        Classes { window: Window { roots, free, seats: window.seats.clone(), fair: window.fair }, firsts, numbers }
+        let window = Window { roots, free, seats: window.seats.clone(), fair: window.fair };
+        Classes { window, firsts, together, numbers }
     }
 
     /// Choices of the smaller window as choices of the window that it was made of: for each root in turn the first column that is left.
@@ -122,11 +137,12 @@ struct Joined {
     slots: u64,
 }
 
-/// A column of a root that takes some of a resource.
+/// A column that takes some of a resource.
 #[derive(Clone, Copy)]
 struct Place<'w> {
-    root: usize,
-    /// The number of the column, counted over all roots.
+    /// The list that it is in.
+    list: usize,
+    /// The number of the column, counted over all lists.
     number: usize,
     column: &'w Column,
 }
@@ -139,11 +155,11 @@ struct Places<'w> {
 }
 
 impl<'w> Places<'w> {
-    fn of(window: &'w Window) -> Places<'w> {
+    fn of(window: &'w Window, lists: &Lists) -> Places<'w> {
         let mut places = Places { of: vec![Vec::new(); window.free.len()], amounts: vec![None; window.free.len()] };
         let columns =
-            window.roots.iter().enumerate().flat_map(|(root, of)| of.columns.iter().map(move |own| (root, own)));
-        for (number, (root, column)) in columns.enumerate() {
+            lists.columns(window).enumerate().flat_map(|(list, columns)| columns.iter().map(move |own| (list, own)));
+        for (number, (list, column)) in columns.enumerate() {
             for (resource, amount) in column.units() {
                 let (Some(of), Some(known)) = (places.of.get_mut(resource), places.amounts.get_mut(resource)) else {
                     continue;
@@ -153,7 +169,7 @@ impl<'w> Places<'w> {
                 } else {
                     known.filter(|known| *known == amount)
                 };
-                of.push(Place { root, number, column });
+                of.push(Place { list, number, column });
             }
         }
         for (taken, _) in window.seats.iter().flat_map(|seat| &seat.takes) {
@@ -205,7 +221,7 @@ impl<'w> Places<'w> {
             let hash = |place: &Place<'_>| {
                 let rest = self.rest_of(place.column, *resource, together).map(|take| hash_of(&take));
                 let score = compare.score(place.column);
-                mixed(&[place.root as u64, fold(score), rest.fold(0, u64::wrapping_add)])
+                mixed(&[place.list as u64, fold(score), rest.fold(0, u64::wrapping_add)])
             };
             let hash = places.iter().map(hash).fold(0, u64::wrapping_add);
             alike.entry((places.len(), amount, hash)).or_default().push(*resource);
@@ -236,7 +252,7 @@ impl<'w> Places<'w> {
         compare: Compare,
     ) -> usize {
         let order = |(one, own): (&Place<'_>, usize), (other, its): (&Place<'_>, usize)| {
-            let key = |place: &Place<'_>| (place.root, compare.score(place.column));
+            let key = |place: &Place<'_>| (place.list, compare.score(place.column));
             let rest = || self.rest_of(one.column, own, together).cmp(self.rest_of(other.column, its, together));
             key(one).cmp(&key(other)).then_with(rest)
         };
@@ -282,10 +298,25 @@ fn fold(score: Score) -> u64 {
     halves.fold(0, |hash, half| mixed(&[hash, half]))
 }
 
-/// The columns of a root when equal resources are one, each once, and the number of each former column among them.
-fn join(root: &Root, (firsts, counted): (&[usize], &[Counted]), compare: Compare) -> (Vec<Column>, Vec<usize>) {
-    let mut known: BTreeMap<Column, usize> = BTreeMap::new();
-    let mut columns = Vec::new();
+/// Whether a column takes the same when equal resources are one.
+fn stays(column: &Column, firsts: &[usize], counted: &[Counted]) -> bool {
+    column.takes.iter().all(|take| match *take {
+        Take::Units { resource, amount } => {
+            firsts.get(resource) == Some(&resource)
+                && match counted.get(resource) {
+                    Some(Counted::Places) => amount == 1,
+                    Some(Counted::Elsewhere) => false,
+                    _ => true,
+                }
+        }
+        Take::Seat(_) => true,
+    })
+}
+
+/// Columns when equal resources are one, each once, and the number of each former column among them.
+fn join(before: &[Column], (firsts, counted): (&[usize], &[Counted]), compare: Compare) -> (Vec<Column>, Vec<usize>) {
+    let mut known: BTreeMap<Score, BTreeMap<Vec<Take>, usize>> = BTreeMap::new();
+    let (mut columns, mut taken) = (Vec::new(), Vec::new());
     let number = |column: &Column| {
         let take = |take: &Take| match *take {
             Take::Units { resource, amount } => {
@@ -298,14 +329,17 @@ fn join(root: &Root, (firsts, counted): (&[usize], &[Counted]), compare: Compare
             }
             seat => Some(seat),
         };
-        let mut takes: Vec<Take> = column.takes.iter().filter_map(take).collect();
-        takes.sort_unstable();
-        let column = Column { takes, score: compare.score(column) };
-        *known.entry(column).or_insert_with_key(|column| {
-            columns.push(column.clone());
-            columns.len() - 1
-        })
+        taken.clear();
+        taken.extend(column.takes.iter().filter_map(take));
+        taken.sort_unstable();
+        let score = compare.score(column);
+        if let Some(number) = known.get(&score).and_then(|known| known.get(taken.as_slice())) {
+            return *number;
+        }
+        columns.push(Column { takes: taken.clone(), score });
+        known.entry(score).or_default().insert(taken.clone(), columns.len() - 1);
+        columns.len() - 1
     };
-    let numbers = root.columns.iter().map(number).collect();
+    let numbers = before.iter().map(number).collect();
     (columns, numbers)
 }

@@ -55,7 +55,7 @@ pub(crate) fn solve(problem: &Problem<'_>, best: &mut Best, steps: &mut Steps) -
 /// By root and column what it adds to the objective; `None` if that does not fit into a number.
 fn values(problem: &Problem<'_>, precision: [u32; 3]) -> Option<Vec<Vec<i128>>> {
     let window = problem.window;
-    let all = || window.roots.iter().flat_map(|root| &root.columns).map(|column| column.score.map(cut));
+    let all = || window.roots.iter().flat_map(|root| root.columns.iter()).map(|column| column.score.map(cut));
     let roots = i128::try_from(window.roots.len()).ok()?;
     let mut levels = [(0u32, 0i128); 3];
     // everything in lower levels comes to less
@@ -230,7 +230,7 @@ impl Search<'_, '_> {
     fn was_here(&mut self) -> bool {
         let Window { roots, seats, .. } = self.problem.window;
         let mut left = vec![0; self.state.left().len()];
-        let columns = self.undecided().filter_map(|root| roots.get(root)).flat_map(|root| &root.columns);
+        let columns = self.undecided().filter_map(|root| roots.get(root)).flat_map(|root| root.columns.iter());
         let units = columns.flat_map(Column::units).map(|(resource, _)| resource);
         for resource in units.chain(seats.iter().flat_map(|seat| &seat.takes).map(|(resource, _)| *resource)) {
             if let (Some(left), Some(now)) = (left.get_mut(resource), self.state.left().get(resource)) {

@@ -103,6 +103,9 @@ impl Balance {
     /// Whether one root may be placed instead of another: what is due does not become less than it is, or than is due.
     pub(crate) fn allows(&self, rules: &Rules, placed: (usize, i128), displaced: (usize, i128)) -> bool {
         let ((group, level), (own_group, own_level)) = (rules.row(displaced.0), rules.row(placed.0));
+        if own_group == group && own_level <= level && placed.1 >= displaced.1 {
+            return true;
+        }
         let mut rows = self.surplus.get(group).into_iter().flatten().enumerate().skip(level);
         rows.all(|(row, surplus)| {
             let gained = if own_group == group && row >= own_level { placed.1 } else { 0 };

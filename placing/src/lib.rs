@@ -7,7 +7,7 @@
 //!
 //! The steps, from the result in turn: a walk that displaces one gang by another; prices of the resources, which also give an upper bound;
 //! the order of the roots by these prices, and a walk from there; an exchange of gangs between roots for the scores. A small window is
-//! solved exactly, too. The module of each step names the source of its algorithm.
+//! solved exactly, too, and of a window that is a flow the largest number of roots is found at once. The module of each step names the source of its algorithm.
 //!
 //! Every step only replaces the best result so far by a better one, and nothing depends on the clock, so that the same window gives the same
 //! result everywhere, and more steps never give a worse one.
@@ -19,6 +19,7 @@ mod exact;
 mod exchange;
 mod fairness;
 mod fixed;
+mod flow;
 mod model;
 mod objective;
 mod place;

@@ -1,5 +1,8 @@
 //! The input: roots with their columns, and what is free of each resource.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::objective::Score;
 
 /// What is placed together.
@@ -29,8 +32,8 @@ pub struct Root {
     pub band: i64,
     /// It has waited for so long that it is not passed over.
     pub pinned: bool,
-    /// The gangs that it may have; of columns of equal score the first is preferred.
-    pub columns: Vec<Column>,
+    /// The gangs that it may have; of columns of equal score the first is preferred. Roots with the same columns may have one list.
+    pub columns: Arc<Vec<Column>>,
     /// It may have other gangs, which are not listed. The bound then counts the root as placed.
     pub has_more: bool,
     /// The column that it gets in turn.
@@ -76,6 +79,26 @@ impl Window {
         self.roots.get(root)?.columns.get(choice?)
     }
 
+    /// Which roots have the same columns.
+    pub(crate) fn lists(&self) -> Lists {
+        let mut lists = Lists::default();
+        // most equal lists are one, and are not compared
+        let mut known: BTreeMap<*const Vec<Column>, usize> = BTreeMap::new();
+        let mut equal: BTreeMap<&[Column], usize> = BTreeMap::new();
+        for (number, root) in self.roots.iter().enumerate() {
+            let list = *known.entry(Arc::as_ptr(&root.columns)).or_insert_with(|| {
+                let next = lists.firsts.len();
+                let list = *equal.entry(&root.columns).or_insert(next);
+                if list == next {
+                    lists.firsts.push(number);
+                }
+                list
+            });
+            lists.of.push(list);
+        }
+        lists
+    }
+
     /// How many columns all roots have.
     pub(crate) fn columns(&self) -> usize {
         self.roots.iter().map(|root| root.columns.len()).sum()
@@ -84,12 +107,29 @@ impl Window {
     /// The most that a column takes of each resource, at least 1.
     pub(crate) fn typical(&self) -> Vec<u64> {
         let mut typical = vec![1; self.free.len()];
-        for (resource, amount) in self.roots.iter().flat_map(|root| &root.columns).flat_map(Column::units) {
+        let lists = self.lists();
+        for (resource, amount) in lists.columns(self).flat_map(|columns| columns.iter()).flat_map(Column::units) {
             if let Some(typical) = typical.get_mut(resource) {
                 *typical = amount.max(*typical);
             }
         }
         typical
+    }
+}
+
+/// The lists of columns of a window, each once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lists {
+    /// By root: the number of its list.
+    pub(crate) of: Vec<usize>,
+    /// By list: the first root that has it.
+    pub(crate) firsts: Vec<usize>,
+}
+
+impl Lists {
+    /// The lists, in the order of the first roots that have them.
+    pub(crate) fn columns<'w>(&self, window: &'w Window) -> impl Iterator<Item = &'w Arc<Vec<Column>>> {
+        self.firsts.iter().filter_map(|root| window.roots.get(*root)).map(|root| &root.columns)
     }
 }
 

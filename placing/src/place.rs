@@ -5,6 +5,7 @@ use crate::classes::Classes;
 use crate::exact::solve;
 use crate::exchange::Exchange;
 use crate::fixed::ONE;
+use crate::flow;
 use crate::model::{Choice, Window};
 use crate::objective::weight;
 use crate::prices::{Prices, Rounds};
@@ -16,6 +17,9 @@ use crate::walk::Walk;
 const ROUNDS: (u64, u64, u64) = (100, 50, 1000);
 /// The costs of an order by price vary by up to this much when the order is made again.
 const NOISE: u64 = ONE / 8;
+
+/// The search for more roots ends when it has taken so many steps, and so many times those up to the last gain, in vain.
+const PATIENCE: (u64, u64) = (20_000, 3);
 
 /// What a placement may cost, and where its random choices start from.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +35,11 @@ pub struct Effort {
 pub struct Placed {
     /// What each root gets.
     pub choices: Vec<Choice>,
-    /// By resource: the first one that is equal to it. Equal resources can be exchanged in all choices.
+    /// By resource: the first one that is equal to it. Equal resources can be exchanged in all choices, each with what is taken together with
+    /// it.
     pub equal: Vec<usize>,
+    /// By resource: the first one that is always taken together with it.
+    pub together: Vec<usize>,
     /// The sum of the weights of the roots that are placed.
     pub weight: u128,
     /// The same sum in turn.
@@ -53,9 +60,10 @@ pub fn place(window: &Window, effort: Effort) -> Placed {
     let in_turn: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
     if State::of(&Problem::of(window), &in_turn).is_none() {
         let (weight, bound) = (weight(window, &in_turn), Prices::zero(window).bound(window));
-        let (equal, roots_bound) = ((0..window.free.len()).collect(), can_have(window));
+        let (equal, roots_bound) = ((0..window.free.len()).collect::<Vec<usize>>(), can_have(window));
         return Placed {
             choices: in_turn,
+            together: equal.clone(),
             equal,
             weight,
             in_turn: weight,
@@ -77,6 +85,7 @@ pub fn place(window: &Window, effort: Effort) -> Placed {
     Placed {
         choices: classes.expand(window, &choices),
         equal: classes.firsts,
+        together: classes.together,
         weight: reached,
         in_turn: weight(window, &in_turn),
         bound,
@@ -125,6 +134,16 @@ impl PlacingSearch {
         let choices: Vec<Choice> = window.roots.iter().map(|root| root.in_turn).collect();
         let Some(mut state) = State::of(counting, &choices) else { return best.choices };
         let mut most = Best { worth: state.worth().clone(), choices };
+        let (mut exchange, mut noise) = (Exchange::of(problem), 1);
+        // 0. At once, if the window is a flow.
+        if let Some((choices, is_most)) = flow::most(window, steps) {
+            State::of(counting, &choices).into_iter().for_each(|state| _ = most.offer(&state));
+            best.take_over(problem, counts, &most);
+            self.proven = is_most && weight(scored, &best.choices) >= weight(window, &choices);
+            exchange.run(&mut best, steps);
+            solve(problem, &mut best, steps);
+            return PlacingSearch::finish(problem, best, exchange, steps);
+        }
         // 1. Walk from the result in turn.
         let mut walk = Walk::new(counting, self.seed);
         walk.run(&mut state, &mut most, steps);
@@ -133,8 +152,8 @@ impl PlacingSearch {
         let mut rounds = Rounds::of(window);
         self.prices.improve(&mut rounds, first, steps);
         // 3. Walk from an order by price, each time from another one, and improve the scores.
-        let (mut exchange, mut noise) = (Exchange::of(problem), 1);
-        while !self.proven {
+        let (mut gained_at, mut before) = (steps.used(), (most.worth.clone(), self.prices.bound(window)));
+        while !self.proven && steps.used() <= gained_at.saturating_mul(PATIENCE.1).saturating_add(PATIENCE.0) {
             let Some(mut state) = walk.by_price(&self.prices, noise, steps) else { break };
             most.offer(&state);
             walk.run(&mut state, &mut most, steps);
@@ -148,8 +167,22 @@ impl PlacingSearch {
             if !self.proven && rounds.done() < rounds_max {
                 self.prices.improve(&mut rounds, more, steps);
             }
+            let now = (most.worth.clone(), self.prices.bound(window));
+            if now != before {
+                (gained_at, before) = (steps.used(), now);
+            }
         }
         best.take_over(problem, counts, &most);
+        PlacingSearch::finish(problem, best, exchange, steps)
+    }
+
+    /// Raises the scores until that is in vain.
+    fn finish<'p>(
+        problem: &'p Problem<'p>,
+        mut best: Best,
+        mut exchange: Exchange<'p>,
+        steps: &mut Steps,
+    ) -> Vec<Choice> {
         while !steps.is_spent() && exchange.run(&mut best, steps) {}
         settle(problem, &best.choices)
     }

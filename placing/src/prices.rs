@@ -93,14 +93,17 @@ fn worth_of_all(window: &Window, per_unit: &[u64]) -> u128 {
 }
 
 fn bound(window: &Window, values: &[u64], per_unit: &[u64]) -> u128 {
-    let profit = |(root, value): (&Root, &u64)| {
-        let cheapest = root.columns.iter().map(|column| cost(per_unit, column)).min();
-        match (root.has_more, cheapest) {
-            (true, _) => *value,
-            (false, cheapest) => cheapest.map_or(0, |cost| value.saturating_sub(cost)),
-        }
+    let lists = window.lists();
+    let cheapest = |columns: &[Column]| columns.iter().map(|column| cost(per_unit, column)).min();
+    let cheapest: Vec<Option<u64>> = lists.columns(window).map(|columns| cheapest(columns)).collect();
+    let profit = |((root, list), value): ((&Root, &usize), &u64)| match (
+        root.has_more,
+        cheapest.get(*list).copied().flatten(),
+    ) {
+        (true, _) => *value,
+        (false, cheapest) => cheapest.map_or(0, |cost| value.saturating_sub(cost)),
     };
-    let profits = window.roots.iter().zip(values).map(|root| u128::from(profit(root)));
+    let profits = window.roots.iter().zip(&lists.of).zip(values).map(|root| u128::from(profit(root)));
     profits.fold(worth_of_all(window, per_unit), u128::saturating_add)
 }
 
@@ -147,13 +150,14 @@ struct Kind {
 impl Kinds {
     fn of(window: &Window) -> Kinds {
         let mut kinds = Kinds::default();
-        let mut numbers: BTreeMap<(u64, bool, &[Column]), usize> = BTreeMap::new();
-        for (root, value) in window.roots.iter().zip(values(window)) {
+        let lists = window.lists();
+        let mut numbers: BTreeMap<(u64, bool, usize), usize> = BTreeMap::new();
+        for ((root, list), value) in window.roots.iter().zip(&lists.of).zip(values(window)) {
             let next = kinds.list.len();
-            let number = *numbers.entry((value, root.has_more, &root.columns)).or_insert(next);
+            let number = *numbers.entry((value, root.has_more, *list)).or_insert(next);
             if number == next {
                 kinds.list.push(Kind { roots: 0, value, columns: root.columns.len(), has_more: root.has_more });
-                for column in &root.columns {
+                for column in root.columns.iter() {
                     let before = kinds.units.len();
                     let unit = |(resource, amount): (usize, u64)| (u32::try_from(resource).unwrap_or(u32::MAX), amount);
                     kinds.units.extend(column.units().map(unit));

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Choice, Column};
+use crate::model::Choice;
 use crate::state::{Problem, State};
 
-/// What makes roots equal: band, submitter, priority, weight, whether there are other gangs, columns.
-type Likeness<'w> = (i64, usize, i64, u64, bool, &'w [Column]);
+/// What makes roots equal: band, submitter, priority, weight, whether there are other gangs, the list of columns.
+type Likeness = (i64, usize, i64, u64, bool, usize);
 
 /// Of equal roots the first ones are placed, and have the better gangs; then each root in its turn gets the first of its columns that
 /// is free and has the same score. The worth stays the same.
@@ -26,9 +26,11 @@ pub(crate) fn settle(problem: &Problem<'_>, choices: &[Choice]) -> Vec<Choice> {
 }
 
 fn first_come(problem: &Problem<'_>, choices: &[Choice]) -> Vec<Choice> {
-    let mut alike: BTreeMap<Likeness<'_>, Vec<usize>> = BTreeMap::new();
-    for (number, root) in problem.window.roots.iter().enumerate().filter(|(_, root)| !root.columns.is_empty()) {
-        let likeness = (root.band, root.submitter, root.priority, root.counts(), root.has_more, &*root.columns);
+    let mut alike: BTreeMap<Likeness, Vec<usize>> = BTreeMap::new();
+    let lists = problem.window.lists();
+    let roots = problem.window.roots.iter().zip(&lists.of).enumerate();
+    for (number, (root, list)) in roots.filter(|(_, (root, _))| !root.columns.is_empty()) {
+        let likeness = (root.band, root.submitter, root.priority, root.counts(), root.has_more, *list);
         alike.entry(likeness).or_default().push(number);
     }
     let mut settled = choices.to_vec();

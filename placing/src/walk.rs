@@ -51,9 +51,12 @@ impl<'p> Walk<'p> {
         if !steps.spend(window.columns()) {
             return None;
         }
+        let lists = window.lists();
+        let cheapest = |columns: &[Column]| columns.iter().map(|column| prices.cost(column)).min();
+        let cheapest: Vec<Option<u64>> = lists.columns(window).map(|columns| cheapest(columns)).collect();
         let mut order = Vec::new();
-        for (root, of) in window.roots.iter().enumerate() {
-            let Some(cheapest) = of.columns.iter().map(|column| prices.cost(column)).min() else { continue };
+        for (root, (of, list)) in window.roots.iter().zip(&lists.of).enumerate() {
+            let Some(cheapest) = cheapest.get(*list).copied().flatten() else { continue };
             let (band, _) = self.problem.objective.count(root);
             let weighed = u128::from(cheapest.saturating_add(self.random.below(noise))) << 20;
             order.push((band, weighed / u128::from(of.counts()), root));

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 use matchmaker::{AdId, Gang, Listed, Round, Score, Snapshot, Turn};
+use smallvec::{SmallVec, smallvec};
 
 use super::run::Run;
 use super::{Indexed, Tables, as_u64};
@@ -15,6 +16,9 @@ use crate::table::{Bits, as_usize};
 const ROWS_OF_A_STEP: usize = 16;
 /// If candidate sets have more rows than this together, offers are not compared: it would take as long as the placement.
 const COMPARED_MAX: usize = 4_000_000;
+
+/// The rows of a gang, by port.
+type Rows = SmallVec<[u32; 4]>;
 
 /// Rows by all that roots can tell of them: of rows with equal numbers nothing differs that matters.
 struct Signatures {
@@ -69,6 +73,13 @@ impl Indexed {
         let is_whole = |port: &usize| run.joined_ports.get(*port).is_some_and(Option::is_some);
         let is_known = class.ports.iter().skip(1).all(is_whole) && !self.meets_itself(run, number, turn);
         is_known.then(|| class.ports.clone())
+    }
+
+    /// What roots have in common whose gangs are the same but for themselves, see [`matchmaker::Finder::kind`].
+    pub(super) fn kind_of(&self, run: &Run<'_>, turn: &Turn<'_>, round: &Round<'_>) -> Option<usize> {
+        // what is left out for others depends on the namespace
+        let is_told = round.snapshot.barred.is_empty() && self.listed_by_index(run, turn).is_some();
+        run.key(turn.number).filter(|_| is_told).map(|(_, of_key)| as_usize(of_key.class))
     }
 
     /// Offers that are alike for roots, see [`matchmaker::Finder::alike`]. Their rows are remembered.
@@ -158,13 +169,13 @@ impl Indexed {
             }
             let own = hub.score(row, known.table, known.ranks)?;
             // the gangs with this row, port by port
-            let mut gangs = vec![(own, vec![row])];
+            let mut gangs: SmallVec<[(Score, Rows); 1]> = smallvec![(own, smallvec![row])];
             for port in rest {
                 let candidates = run.candidate_sets.get(*port)?;
                 let mut joined = run.joined_ports.get(*port)?.as_ref()?.joined(row, &mut known);
                 looked += joined.len();
                 joined.retain(|row| is_in(*row, candidates, &mut known));
-                let mut more = Vec::with_capacity(gangs.len().saturating_mul(joined.len()).min(cap));
+                let mut more = SmallVec::with_capacity(gangs.len().saturating_mul(joined.len()).min(cap));
                 for (score, rows) in &gangs {
                     for row in joined.iter().take((cap + 1).saturating_sub(more.len())) {
                         let score = score.plus(&candidates.score(*row, known.table, known.ranks)?);
@@ -186,7 +197,7 @@ impl Indexed {
         if doubt || dry {
             return None;
         }
-        let gang = |(score, rows): (Score, Vec<u32>)| self.gang(turn.ad, score, &rows, &ports, &run.candidate_sets);
+        let gang = |(score, rows): (Score, Rows)| self.gang(turn.ad, score, &rows, &ports, &run.candidate_sets);
         let gangs: Vec<Gang> = found.into_iter().map(gang).collect();
         Some(Listed { gangs, has_more, steps: steps.saturating_add(as_u64(looked.div_ceil(ROWS_OF_A_STEP))) })
     }

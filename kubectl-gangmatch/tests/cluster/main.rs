@@ -194,6 +194,11 @@ mod tests {
     }
 
     #[test]
+    fn simulate() {
+        check("simulate");
+    }
+
+    #[test]
     fn slips() {
         check("slips");
     }

@@ -1,6 +1,9 @@
 //! Offers that are alike are one offer in a window; here each gang gets its own ones of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use placing::Placed;
 
 use crate::gang::Gang;
 use crate::model::AdId;
@@ -45,11 +48,22 @@ pub(crate) struct Resource {
 /// The gangs of the columns of a window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gangs {
-    /// By root and column.
-    pub(crate) gangs: Vec<Vec<Gang>>,
+    /// By root and column; roots of one kind have those of one of them.
+    pub(crate) gangs: Vec<Arc<Vec<Gang>>>,
+    /// By root: its ad.
+    pub(crate) roots: Vec<AdId>,
     pub(crate) alike: Alike,
     /// By first offer: its first resource, and how many gangs each of those like it has room for.
     pub(crate) places: BTreeMap<AdId, Resource>,
+}
+
+/// Offers that can be exchanged for each other, by the number of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// Those with an equal one.
+    Equal(usize),
+    /// Those that are like the one that has it.
+    Alike(usize),
 }
 
 /// Offers that can be exchanged: the next one, and how many gangs more it has room for.
@@ -59,31 +73,44 @@ struct Exchangeable {
 }
 
 impl Gangs {
-    /// The gangs of these choices. `equal` gives for each resource the first one that it can be exchanged for: of offers that can be exchanged
-    /// the earlier roots get the smaller ones.
-    pub(crate) fn chosen(&self, choices: &[Option<usize>], equal: &[usize]) -> Vec<Gang> {
-        let mut pools = self.exchangeable(equal);
-        let chosen = choices.iter().zip(&self.gangs).filter_map(|(choice, gangs)| {
+    /// The gangs of a placement. Of offers that can be exchanged the earlier roots get the smaller ones.
+    pub(crate) fn chosen(&self, placed: &Placed) -> Vec<Gang> {
+        let classes = self.classes(placed);
+        let mut pools = self.exchangeable(&classes);
+        let roots = self.gangs.iter().zip(&self.roots);
+        let chosen = placed.choices.iter().zip(roots).filter_map(|(choice, (gangs, root))| {
             let gang = gangs.get((*choice)?)?;
             let offers: Vec<AdId> = gang
                 .members
                 .iter()
-                .map(|member| self.take(member.ad, member.ask.share.is_some(), equal, &mut pools))
+                .map(|member| self.take(member.ad, member.ask.share.is_some(), &classes, &mut pools))
                 .collect();
-            Some(self.with(gangs, gang, &offers))
+            Some(self.with(gangs, gang, &offers).of_root(*root))
         });
         chosen.collect()
     }
 
-    fn class(&self, offer: AdId, equal: &[usize]) -> Option<usize> {
-        equal.get(self.places.get(&self.alike.first(offer))?.number).copied()
+    /// By first offer: its class. An offer of which another one is always taken together with it is exchanged only for those that are alike:
+    /// whatever else it is equal to is so only together with another one.
+    fn classes(&self, placed: &Placed) -> BTreeMap<AdId, Class> {
+        let equal = |number: &usize| placed.equal.get(*number).copied();
+        let (mut known, mut bound) = (BTreeSet::new(), BTreeSet::new());
+        for Resource { number, .. } in self.places.values() {
+            let is_alone = placed.together.get(*number).is_none_or(|together| known.insert(*together));
+            bound.extend(equal(number).filter(|_| !is_alone));
+        }
+        let class = |number: &usize| match equal(number) {
+            Some(class) if !bound.contains(&class) => Class::Equal(class),
+            _ => Class::Alike(*number),
+        };
+        self.places.iter().map(|(first, place)| (*first, class(&place.number))).collect()
     }
 
-    /// By the number of a resource: the offers of all that are equal to it, if there are several.
-    fn exchangeable(&self, equal: &[usize]) -> BTreeMap<usize, Exchangeable> {
-        let mut pools: BTreeMap<usize, Exchangeable> = BTreeMap::new();
-        for (first, Resource { number, slots }) in &self.places {
-            let Some(class) = equal.get(*number) else { continue };
+    /// By class: its offers, if there are several.
+    fn exchangeable(&self, classes: &BTreeMap<AdId, Class>) -> BTreeMap<Class, Exchangeable> {
+        let mut pools: BTreeMap<Class, Exchangeable> = BTreeMap::new();
+        for (first, Resource { slots, .. }) in &self.places {
+            let Some(class) = classes.get(first) else { continue };
             let alone = [*first];
             let members = self.alike.members(*first);
             let members = if members.is_empty() { &alone[..] } else { members };
@@ -96,8 +123,15 @@ impl Gangs {
     }
 
     /// The next offer that can be exchanged for one.
-    fn take(&self, offer: AdId, is_shared: bool, equal: &[usize], pools: &mut BTreeMap<usize, Exchangeable>) -> AdId {
-        let pool = self.class(offer, equal).filter(|_| !is_shared).and_then(|class| pools.get_mut(&class));
+    fn take(
+        &self,
+        offer: AdId,
+        is_shared: bool,
+        classes: &BTreeMap<AdId, Class>,
+        pools: &mut BTreeMap<Class, Exchangeable>,
+    ) -> AdId {
+        let class = classes.get(&self.alike.first(offer)).filter(|_| !is_shared);
+        let pool = class.and_then(|class| pools.get_mut(class));
         let Some(pool) = pool else { return offer };
         while let Some((next, slots)) = pool.rest.last_mut() {
             if *slots > 0 {

@@ -1,14 +1,15 @@
 //! The gangs of a window as numbers: which root may have which, and how much of what each takes.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use placing::{Column, Root, Seat, Take, Window};
+use smallvec::SmallVec;
 
 use super::alike::{Alike, Gangs, Resource};
 use super::quotas::Caps;
 use super::{Bill, Weight, weight};
-use crate::capacity::Ask;
+use crate::capacity::{Ask, Res};
 use crate::charges::Prices;
 use crate::finder::Turn;
 use crate::gang::Gang;
@@ -23,11 +24,57 @@ pub(crate) struct Columns<'s> {
     /// The quotas of accounts, if there are any.
     caps: Option<Caps<'s>>,
     /// The gangs of each root, one for each of its columns.
-    gangs: Vec<Vec<Gang>>,
+    gangs: Vec<Arc<Vec<Gang>>>,
+    roots: Vec<AdId>,
+    /// By the number of a kind of roots: the gangs of one of them.
+    kinds: BTreeMap<usize, Arc<OfKind>>,
     /// Each resource of an offer that is the first of those like it.
     resources: BTreeMap<(AdId, &'s str), Resource>,
     /// The number of each seat: of an offer and a share key.
     seats: BTreeMap<(AdId, String), usize>,
+    /// By the place of an ad: what was taken of it last, as amounts of its resources.
+    taken: Vec<Option<(Res, Amounts)>>,
+}
+
+/// Resources by number, and how much is taken of them.
+type Amounts = SmallVec<[(usize, u64); 2]>;
+
+/// The gangs that one root of a kind may have.
+pub(crate) struct OfKind {
+    /// The best first; of several that take the same only the best.
+    gangs: Arc<Vec<Gang>>,
+    columns: Arc<Vec<Column>>,
+    /// The numbers of the columns, in the order of what they take.
+    numbers: Vec<usize>,
+    has_more: bool,
+    /// How many gangs could be listed.
+    pub(crate) cap: usize,
+    /// How many gangs were listed.
+    pub(crate) listed: usize,
+}
+
+impl OfKind {
+    /// Whether only so many could be listed.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.has_more && self.listed >= self.cap
+    }
+
+    /// The column that takes this.
+    fn number(&self, takes: &[Take]) -> Option<usize> {
+        let of = |number: &usize| self.columns.get(*number).map(|column| column.takes.as_slice());
+        let at = self.numbers.binary_search_by(|number| of(number).cmp(&Some(takes))).ok()?;
+        self.numbers.get(at).copied()
+    }
+}
+
+/// The numbers of columns, in the order of what they take, and of those that take the same the first one first.
+fn in_order(columns: &[Column]) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..columns.len()).collect();
+    numbers.sort_unstable_by(|one, other| {
+        let takes = |number: &usize| columns.get(*number).map(|column| column.takes.as_slice());
+        takes(one).cmp(&takes(other)).then(one.cmp(other))
+    });
+    numbers
 }
 
 /// What is due to a root of a window.
@@ -50,64 +97,104 @@ impl<'s> Columns<'s> {
             window: Window { fair, ..Window::default() },
             caps: Caps::of(snapshot),
             gangs: Vec::new(),
+            roots: Vec::new(),
+            kinds: BTreeMap::new(),
             resources: BTreeMap::new(),
             seats: BTreeMap::new(),
+            taken: Vec::new(),
         }
     }
 
-    /// Adds a root with these gangs, the best first; of several that take the same only the best. `in_turn` is its gang in turn. If it cannot
-    /// be paid for what all of them cost, some are left out.
+    /// The gangs of this kind of roots, if they are known.
+    pub(crate) fn of_kind(&self, kind: usize) -> Option<Arc<OfKind>> {
+        self.kinds.get(&kind).cloned()
+    }
+
+    /// Roots of this kind have these gangs.
+    pub(crate) fn add_kind(&mut self, kind: usize, gangs: Arc<OfKind>) {
+        self.kinds.insert(kind, gangs);
+    }
+
+    /// The gangs of a root, of which up to `cap` could be listed, and those that roots of its kind have in turn. If it cannot be paid for
+    /// what all of them cost, some are left out.
+    pub(crate) fn of_gangs<'g>(
+        &mut self,
+        root: AdId,
+        listed: Listed,
+        (in_turn, cap): (impl Iterator<Item = &'g Gang>, usize),
+        bill: &mut Bill<'_>,
+    ) -> Arc<OfKind> {
+        let in_turn: Vec<Gang> = in_turn.map(|gang| gang.of_root(root)).collect();
+        let listed_gangs = listed.gangs.len();
+        Arc::new(OfKind { cap, listed: listed_gangs, ..self.columns(root, listed, &in_turn, bill) })
+    }
+
+    /// Gangs of a root as columns.
+    fn columns(&mut self, root: AdId, listed: Listed, in_turn: &[Gang], bill: &mut Bill<'_>) -> OfKind {
+        let Listed { gangs: mut all, mut has_more, .. } = listed;
+        all.extend_from_slice(in_turn);
+        all.sort_by(|one, other| other.order(one));
+        let (mut gangs, mut columns) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
+        let mut is_paid = bill.settle(self.snapshot);
+        for gang in all {
+            // What the gangs in turn cost is known.
+            if !is_paid && !in_turn.contains(&gang) {
+                has_more = true;
+                continue;
+            }
+            let score = [gang.score.own, gang.score.partners, gang.score.deeper].map(|level| level.bits());
+            columns.push(Column { takes: self.takes(root, &gang, bill.prices), score });
+            is_paid &= bill.settle(self.snapshot);
+            gangs.push(gang);
+        }
+        let mut numbers = in_order(&columns);
+        let worse: BTreeSet<usize> = numbers
+            .windows(2)
+            .filter_map(|pair| match *pair {
+                [one, other] if columns.get(one)?.takes == columns.get(other)?.takes => Some(other),
+                _ => None,
+            })
+            .collect();
+        if !worse.is_empty() {
+            let is_kept = |number: usize| !worse.contains(&number);
+            columns =
+                columns.into_iter().enumerate().filter(|(number, _)| is_kept(*number)).map(|(_, kept)| kept).collect();
+            gangs =
+                gangs.into_iter().enumerate().filter(|(number, _)| is_kept(*number)).map(|(_, kept)| kept).collect();
+            numbers = in_order(&columns);
+        }
+        OfKind { gangs: Arc::new(gangs), columns: Arc::new(columns), numbers, has_more, cap: 0, listed: 0 }
+    }
+
+    /// Adds a root with the gangs of its kind. `in_turn` is its gang in turn.
     pub(crate) fn add(
         &mut self,
         (turn, dues): (&Turn<'s>, Dues<'_>),
-        listed: Listed,
+        of_kind: &OfKind,
         in_turn: Option<&Gang>,
         mut bill: Bill<'_>,
     ) {
-        let Listed { mut gangs, has_more, .. } = listed;
-        gangs.extend(in_turn.cloned());
-        gangs.sort_by(|one, other| other.order(one));
-        let mut root = Root {
-            weight: gangs.first().map_or(1, |gang| weight(dues.weight, (self.snapshot, gang), bill.prices)),
+        let takes = in_turn.map(|gang| self.takes(turn.ad, gang, bill.prices));
+        let best = of_kind.gangs.first().map(|gang| gang.of_root(turn.ad));
+        let weight = best.map_or(1, |gang| weight(dues.weight, (self.snapshot, &gang), bill.prices));
+        bill.settle(self.snapshot);
+        self.window.roots.push(Root {
+            weight,
             submitter: dues.submitter,
             priority: turn.root.priority.into(),
             band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
             pinned: dues.pinned,
-            has_more,
-            ..Root::default()
-        };
-        let mut known: BTreeMap<Vec<Take>, usize> = BTreeMap::new();
-        let mut kept = Vec::new();
-        let mut is_paid = bill.settle(self.snapshot);
-        for gang in gangs {
-            let is_in_turn = in_turn == Some(&gang);
-            // What the gang in turn costs is known.
-            if !is_paid && !is_in_turn {
-                root.has_more = true;
-                continue;
-            }
-            let takes = self.takes(turn.ad, &gang, bill.prices);
-            is_paid &= bill.settle(self.snapshot);
-            let number = match known.entry(takes) {
-                Entry::Occupied(same) => *same.get(),
-                Entry::Vacant(new) => {
-                    let score = [gang.score.own, gang.score.partners, gang.score.deeper].map(|level| level.bits());
-                    root.columns.push(Column { takes: new.key().clone(), score });
-                    kept.push(gang);
-                    *new.insert(kept.len() - 1)
-                }
-            };
-            if is_in_turn {
-                root.in_turn = Some(number);
-            }
-        }
-        self.window.roots.push(root);
-        self.gangs.push(kept);
+            has_more: of_kind.has_more,
+            columns: Arc::clone(&of_kind.columns),
+            in_turn: takes.and_then(|takes| of_kind.number(&takes)),
+        });
+        self.gangs.push(Arc::clone(&of_kind.gangs));
+        self.roots.push(turn.ad);
     }
 
     /// The window, and the gangs of its columns.
     pub(crate) fn finish(self) -> (Window, Gangs) {
-        let Columns { window, alike, gangs, resources, .. } = self;
+        let Columns { window, alike, gangs, roots, resources, .. } = self;
         // the first resource of an offer, and how many columns have room there
         let mut places: BTreeMap<AdId, Resource> = BTreeMap::new();
         for ((offer, _), resource) in resources {
@@ -115,7 +202,7 @@ impl<'s> Columns<'s> {
             place.slots = place.slots.min(resource.slots);
             place.number = place.number.min(resource.number);
         }
-        (window, Gangs { gangs, alike, places })
+        (window, Gangs { gangs, roots, alike, places })
     }
 
     /// What a gang takes of offers and of quotas, in order.
@@ -140,8 +227,13 @@ impl<'s> Columns<'s> {
     }
 
     /// The resources that a request takes, and how much.
-    fn amounts(&mut self, ad: AdId, offer: &'s Offer, ask: &Ask) -> Vec<(usize, u64)> {
-        let mut amounts = Vec::new();
+    fn amounts(&mut self, ad: AdId, offer: &'s Offer, ask: &Ask) -> Amounts {
+        if let Some(Some((allocation, amounts))) = self.taken.get(ad.place())
+            && allocation.is(&ask.allocation)
+        {
+            return amounts.clone();
+        }
+        let mut amounts = Amounts::new();
         for (name, all) in offer.capacity.iter() {
             let Some(amount) = ask.allocation.get(name) else { continue };
             let amount = u64::try_from(*amount).unwrap_or(u64::MAX);
@@ -159,6 +251,13 @@ impl<'s> Columns<'s> {
             });
             amounts.push((resource.number, amount));
         }
+        if self.taken.len() <= ad.place() {
+            self.taken.resize(ad.place() + 1, None);
+        }
+        self.taken
+            .get_mut(ad.place())
+            .into_iter()
+            .for_each(|last| *last = Some((ask.allocation.clone(), amounts.clone())));
         amounts
     }
 

@@ -1,19 +1,22 @@
 //! What holds of every placement.
 #![cfg(test)]
 
+use std::sync::Arc;
+
 use placing::{Choice, Effort, Placed, Root, Take, Window, bound_at, place};
 use sampling::Random;
 
 mod world;
 
-use world::{LARGE, SMALL, brute_force, fits, in_turn, unfair, window, worth};
+use world::{LARGE, SMALL, brute_force, fits, flow, in_turn, most_of_flow, unfair, window, worth};
 
 const EFFORT: Effort = Effort { steps: 20_000, seed: 1 };
 
 /// Small windows, which are solved exactly, and some larger ones.
 fn windows() -> impl Iterator<Item = (u64, Window)> {
     let small = (0..3_000).map(|seed| (seed, window(seed, SMALL)));
-    small.chain((0..40).map(|seed| (seed, window(seed, LARGE))))
+    let large = (0..40).map(|seed| (seed, window(seed, LARGE)));
+    small.chain(large).chain((0..40).map(|seed| (seed, flow(seed))))
 }
 
 fn turns(window: &Window) -> Vec<Choice> {
@@ -65,6 +68,33 @@ fn p3_small_windows_are_solved_exactly() {
         assert!(placed.proven, "seed {seed}");
         assert_eq!(worth(&window, &placed.choices), brute_force(&window), "seed {seed}: {window:#?} {placed:?}");
         assert!(placed.bound == placed.weight, "seed {seed}: {placed:?}");
+    }
+}
+
+#[test]
+fn p3_a_window_that_is_a_flow_has_as_many_gangs_as_there_can_be_and_that_is_proven() {
+    let (mut gained, mut passed_over) = (0, 0);
+    for seed in 0..300 {
+        let window = flow(seed);
+        let placed = place(&window, EFFORT);
+        let most = u128::from(most_of_flow(&window));
+        assert_eq!((placed.weight, placed.bound, placed.proven), (most, most, true), "seed {seed}");
+        assert!(fits(&window, &placed.choices), "seed {seed}");
+        gained += u32::from(placed.weight > placed.in_turn);
+        // flow is never taken away; small windows are solved for the scores, too
+        let lost = window.roots.iter().zip(&placed.choices).any(|(root, now)| root.in_turn.is_some() && now.is_none());
+        passed_over += u32::from(lost && window.roots.len() > 64);
+    }
+    assert!(gained > 50, "in {gained} windows there is a gain");
+    assert_eq!(passed_over, 0);
+}
+
+#[test]
+fn roots_with_equal_columns_in_lists_of_their_own_are_placed_as_with_one_list() {
+    for (seed, window) in windows().filter(|(seed, _)| seed % 10 == 0) {
+        let mut apart = window.clone();
+        apart.roots.iter_mut().for_each(|root| root.columns = Arc::new(root.columns.to_vec()));
+        assert_eq!(place(&apart, EFFORT), place(&window, EFFORT), "seed {seed}");
     }
 }
 
@@ -147,7 +177,8 @@ fn p9_of_equal_roots_the_older_ones_are_placed() {
 fn p10_a_scale_of_scores_changes_no_count() {
     for (seed, mut window) in windows().filter(|(seed, _)| seed % 3 == 0) {
         let before = place(&window, EFFORT);
-        let scores = window.roots.iter_mut().flat_map(|root| &mut root.columns).flat_map(|column| &mut column.score);
+        let columns = window.roots.iter_mut().flat_map(|root| Arc::make_mut(&mut root.columns));
+        let scores = columns.flat_map(|column| &mut column.score);
         scores.for_each(|level| *level *= 1000);
         let after = place(&window, EFFORT);
         assert_eq!(worth(&window, &before.choices).0, worth(&window, &after.choices).0, "seed {seed}");
@@ -196,8 +227,9 @@ fn p13_with_one_port_and_whole_offers_pinning_everybody_costs_nothing() {
         window.free.iter_mut().for_each(|free| *free = 1);
         for root in &mut window.roots {
             (root.weight, root.submitter, root.priority, root.band, root.pinned) = (1, 0, 0, 0, false);
-            root.columns.retain(|column| matches!(column.takes.as_slice(), [Take::Units { .. }]));
-            let takes = root.columns.iter_mut().flat_map(|column| &mut column.takes);
+            let columns = Arc::make_mut(&mut root.columns);
+            columns.retain(|column| matches!(column.takes.as_slice(), [Take::Units { .. }]));
+            let takes = columns.iter_mut().flat_map(|column| &mut column.takes);
             takes.for_each(|take| {
                 if let Take::Units { amount, .. } = take {
                     *amount = 1;
@@ -221,8 +253,8 @@ fn the_example_of_the_definition() {
         takes: resources.iter().map(|resource| Take::Units { resource: *resource, amount: 1 }).collect(),
         score: [rank, 0, 0],
     };
-    let any = Root { columns: vec![gang(&[0], 9), gang(&[1], 1)], ..Root::default() };
-    let sim = Root { columns: vec![gang(&[0, 2], 9)], ..Root::default() };
+    let any = Root { columns: Arc::new(vec![gang(&[0], 9), gang(&[1], 1)]), ..Root::default() };
+    let sim = Root { columns: Arc::new(vec![gang(&[0, 2], 9)]), ..Root::default() };
     let mut window = Window { roots: vec![any, sim], free: vec![1; 3], fair: true, ..Window::default() };
     in_turn(&mut window);
     let placed = place(&window, EFFORT);

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use placing::{Choice, Column, Root, Score, Seat, Take, Window};
 use sampling::Random;
@@ -38,14 +39,15 @@ pub(crate) fn window(seed: u64, size: Size) -> Window {
             roots.push(like);
             continue;
         }
-        let columns = (0..random.index(size.columns + 1)).map(|_| column(random, resources, &seats)).collect();
+        let columns: Vec<Column> =
+            (0..random.index(size.columns + 1)).map(|_| column(random, resources, &seats)).collect();
         roots.push(Root {
             weight: if weighted { 1 + random.below(4) } else { 1 },
             submitter: random.index(submitters),
             priority: random.between(0, 3),
             band: i64::try_from(random.below(bands)).unwrap(),
             pinned: random.happens(250),
-            columns,
+            columns: Arc::new(columns),
             ..Root::default()
         });
     }
@@ -65,6 +67,98 @@ fn column(random: &mut Random, resources: usize, seats: &[Seat]) -> Column {
     let units = takes.into_iter().map(|(resource, amount)| Take::Units { resource, amount });
     let takes = units.chain(seat.map(Take::Seat)).collect();
     Column { takes, score: [random.between(-5, 9).into(), random.between(0, 2).into(), 0] }
+}
+
+/// A window of machines, some of which take a seat of one part of a network or another with them, whoever uses them; more roots than machines, many
+/// of which are alike.
+pub(crate) fn flow(seed: u64) -> Window {
+    let random = &mut Random::stream(seed, "flow");
+    let (machines, seats) = (10 + random.index(60), 1 + random.index(6));
+    let free = (0..machines + seats).map(|resource| random.below(if resource < machines { 3 } else { 12 })).collect();
+    let with: Vec<Vec<Option<usize>>> = (0..machines)
+        .map(|_| match random.index(5) {
+            0 => vec![None],
+            1 => vec![Some(random.index(seats)), None],
+            2 => (0..seats).map(Some).collect(),
+            _ => vec![Some(random.index(seats))],
+        })
+        .collect();
+    let kinds: Vec<Arc<Vec<Column>>> = (0..20)
+        .map(|_| {
+            let mut columns = Vec::new();
+            let mut column = |resources: &[usize], score: i64| {
+                let takes = resources.iter().map(|resource| Take::Units { resource: *resource, amount: 1 }).collect();
+                columns.push(Column { takes, score: [score.into(), 0, 0] });
+            };
+            for machine in 0..machines {
+                let score = random.between(0, 9);
+                for seat in with[machine].iter().filter(|_| score < 2) {
+                    let seat = seat.map(|seat| machines + seat);
+                    column(&[Some(machine), seat].into_iter().flatten().collect::<Vec<_>>(), score);
+                }
+            }
+            if random.happens(100) {
+                column(&[machines + random.index(seats)], 1);
+            }
+            Arc::new(columns)
+        })
+        .collect();
+    let roots = (0..20 + random.index(120)).map(|_| Root {
+        weight: 1,
+        submitter: random.index(3),
+        priority: random.between(0, 3),
+        pinned: random.happens(250),
+        columns: Arc::clone(random.pick(&kinds).unwrap()),
+        ..Root::default()
+    });
+    let mut window = Window { roots: roots.collect(), free, seats: Vec::new(), fair: true };
+    in_turn(&mut window);
+    window
+}
+
+/// The most roots of such a window that can be placed: one path after the other, in the plainest way.
+pub(crate) fn most_of_flow(window: &Window) -> u64 {
+    let (roots, resources) = (window.roots.len(), window.free.len());
+    let (source, sink) = (0, 1 + roots + 2 * resources);
+    let mut room = vec![BTreeMap::new(); sink + 1];
+    for (root, of) in window.roots.iter().enumerate() {
+        room[source].insert(1 + root, 1);
+        for column in of.columns.iter() {
+            let mut from = 1 + root;
+            for take in &column.takes {
+                let Take::Units { resource, .. } = take else { unreachable!() };
+                let own = 1 + roots + 2 * resource;
+                room[from].insert(own, u64::MAX);
+                room[own].insert(own + 1, window.free[*resource]);
+                from = own + 1;
+            }
+            room[from].insert(sink, u64::MAX);
+        }
+    }
+    let mut flow = 0;
+    loop {
+        let mut before = BTreeMap::from([(source, source)]);
+        let mut open = vec![source];
+        while let Some(node) = open.pop() {
+            for (to, _) in room[node].clone().into_iter().filter(|(_, room)| *room > 0) {
+                before.entry(to).or_insert_with(|| {
+                    open.push(to);
+                    node
+                });
+            }
+        }
+        let mut node = sink;
+        if !before.contains_key(&sink) {
+            return flow;
+        }
+        while node != source {
+            let from = before[&node];
+            *room[from].get_mut(&node).unwrap() -= 1;
+            *room[node].entry(from).or_default() += 1;
+            node = from;
+        }
+        flow += 1;
+    }
 }
 
 /// Puts the roots into the order of their turns, and gives each its best column of what is left: the highest band, then the submitter with
