@@ -76,7 +76,7 @@ impl Classes {
             let (columns, numbers) = join(columns, (&firsts, &counted), compare);
             (Arc::new(columns), Arc::new(numbers))
         });
-        let joined: Vec<(Arc<Vec<Column>>, Arc<Vec<usize>>)> = joined.collect();
+        let joined: Vec<Joint> = joined.collect();
         let roots = window.roots.iter().zip(&lists.of).filter_map(|(root, list)| {
             let (columns, of_list) = joined.get(*list)?;
             let in_turn = root.in_turn.and_then(|number| of_list.get(number).copied());
@@ -106,6 +106,9 @@ impl Classes {
         state.choices().to_vec()
     }
 }
+
+/// The columns of a list that are left, and for each of the list its number among them.
+type Joint = (Arc<Vec<Column>>, Arc<Vec<usize>>);
 
 /// What of columns must be equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
