@@ -120,11 +120,12 @@ mod tests {
             assert!(stats.steps > 1000, "{what}: {} steps", stats.steps);
         }
 
-        /// A cycle in which it is known that it finds nothing.
+        /// A cycle in which it is known that it finds nothing. Of offers that are new it is determined whether they read the clock, which takes
+        /// a step for 8 of them.
         fn knows(&mut self, what: &str) {
             let (gangs, stats) = self.cycle();
             assert_eq!((gangs.len(), stats.fruitless), (0, 1), "{what}");
-            assert!(stats.steps < 10, "{what}: {} steps", stats.steps);
+            assert!(stats.steps < 20, "{what}: {} steps", stats.steps);
         }
 
         /// A cycle in which it finds one gang.
