@@ -90,9 +90,9 @@ pub(crate) fn flow(seed: u64) -> Window {
                 let takes = resources.iter().map(|resource| Take::Units { resource: *resource, amount: 1 }).collect();
                 columns.push(Column { takes, score: [score.into(), 0, 0] });
             };
-            for machine in 0..machines {
+            for (machine, seats) in with.iter().enumerate() {
                 let score = random.between(0, 9);
-                for seat in with[machine].iter().filter(|_| score < 2) {
+                for seat in seats.iter().filter(|_| score < 2) {
                     let seat = seat.map(|seat| machines + seat);
                     column(&[Some(machine), seat].into_iter().flatten().collect::<Vec<_>>(), score);
                 }
@@ -126,7 +126,7 @@ pub(crate) fn most_of_flow(window: &Window) -> u64 {
         for column in of.columns.iter() {
             let mut from = 1 + root;
             for take in &column.takes {
-                let Take::Units { resource, .. } = take else { unreachable!() };
+                let Take::Units { resource, .. } = take else { panic!("a flow has no seats that are shared") };
                 let own = 1 + roots + 2 * resource;
                 room[from].insert(own, u64::MAX);
                 room[own].insert(own + 1, window.free[*resource]);
