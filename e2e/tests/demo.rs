@@ -103,7 +103,10 @@ fn what_the_demonstration_suggests_works_and_nothing_is_left() {
 
 /// A seat, what needs it, and three workloads: with a label, with a reference, and from a template.
 const WORKLOADS: &str = r#"
-{apiVersion: gangmatch.dev/v1alpha1, kind: License, metadata: {name: vcs}, spec: {attributes: {App: vcs}, capacity: {seats: 3}}}
+apiVersion: gangmatch.dev/v1alpha1
+kind: License
+metadata: {name: vcs}
+spec: {attributes: {App: vcs}, capacity: {seats: 3}}
 ---
 apiVersion: gangmatch.dev/v1alpha1
 kind: Job
