@@ -8,7 +8,7 @@ use matchmaker::{
 use super::explainer::Step;
 use super::parts::Answered;
 use super::pool::Pool;
-use super::sorted::Comparison;
+use super::sorted::WithNumber;
 use super::view::View;
 use crate::index::asks::misfit;
 use crate::search::candidates::Known;
@@ -205,7 +205,7 @@ const FEW: usize = 16;
 /// The number nearest to the one that a comparison asks for, among what those of these rows have that are disclosed; and of how many of
 /// all these rows the comparison with it is true. It is true of none of them as it is.
 fn nearest(term: &CompiledExpr, rows: &Bits, disclosed: &Bits, pool: &Pool, known: &Known<'_>) -> Option<Nearest> {
-    let (column, comparison) = Comparison::of(term)?;
+    let (column, comparison) = WithNumber::of(term)?;
     let more = comparison.is_greater()?;
     let mut told = rows.clone();
     told.and(disclosed);

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use matchmaker::{AdId, PoolAd, Snapshot};
 
 use super::join_memo::JoinMemo;
-use super::sorted::{Comparison, SortedRows};
+use super::sorted::{SortedRows, WithNumber};
 use crate::index::asks::Resources;
 use crate::index::preds::Answer;
 use crate::search::candidates::Known;
@@ -92,7 +92,7 @@ impl Answers {
         if let Some(answer) = self.slow.get(term) {
             return answer.clone();
         }
-        if let Some((column, comparison)) = Comparison::of(term)
+        if let Some((column, comparison)) = WithNumber::of(term)
             && let Some(sorted) = self.sorted(column, known)
         {
             return Answer { yes: sorted.holds(comparison), open: None };

@@ -23,7 +23,7 @@ pub(crate) struct SortedRows {
 
 /// A comparison of a column with a number.
 #[derive(Clone, Copy)]
-pub(crate) struct Comparison {
+pub(crate) struct WithNumber {
     /// With the column on the left.
     op: BinaryOp,
     number: f64,
@@ -34,9 +34,9 @@ const EXACT_END: u64 = 1 << f64::MANTISSA_DIGITS;
 /// How many sets of the first rows there are.
 const FIRSTS: usize = 64;
 
-impl Comparison {
+impl WithNumber {
     /// A term as a comparison of a column with a number by order or equality, and the column; none if it is something else.
-    pub(crate) fn of(term: &CompiledExpr) -> Option<(u32, Comparison)> {
+    pub(crate) fn of(term: &CompiledExpr) -> Option<(u32, WithNumber)> {
         use BinaryOp::{Equal, Greater, GreaterEqual, Less, LessEqual};
         let CompiledExpr::Binary(op, sides) = term else { return None };
         let (column, value, mirrored) = match **sides {
@@ -52,7 +52,7 @@ impl Comparison {
             (op @ (Equal | Less | LessEqual | Greater | GreaterEqual), _) => op,
             _ => return None,
         };
-        Some((column, Comparison { op, number: finite(value)? }))
+        Some((column, WithNumber { op, number: finite(value)? }))
     }
 
     /// The column has to be greater; none if neither greater nor less helps.
@@ -136,7 +136,7 @@ impl SortedRows {
     }
 
     /// The rows of which a comparison is true.
-    pub(crate) fn holds(&self, comparison: Comparison) -> Bits {
+    pub(crate) fn holds(&self, comparison: WithNumber) -> Bits {
         let (below, up_to, all) = (self.below(comparison), self.up_to(comparison), self.numbers.len());
         match comparison.op {
             BinaryOp::Less => self.between(0, below),
@@ -149,7 +149,7 @@ impl SortedRows {
 
     /// Among rows of which a comparison is not true, the number nearest to being so that some row in `told` has, which is a part of them;
     /// and how many of the rows have that number or a nearer one.
-    pub(crate) fn nearest(&self, comparison: Comparison, rows: &Bits, told: &Bits) -> Option<(Cell, usize)> {
+    pub(crate) fn nearest(&self, comparison: WithNumber, rows: &Bits, told: &Bits) -> Option<(Cell, usize)> {
         let has_told = |place: &usize| self.rows_of(*place).iter().any(|row| told.get(as_usize(*row)));
         let (place, mut near) = match comparison.is_greater()? {
             true => {
@@ -166,12 +166,12 @@ impl SortedRows {
     }
 
     /// How many numbers are smaller.
-    fn below(&self, comparison: Comparison) -> usize {
+    fn below(&self, comparison: WithNumber) -> usize {
         self.numbers.partition_point(|own| *own < comparison.number)
     }
 
     /// How many numbers are not greater.
-    fn up_to(&self, comparison: Comparison) -> usize {
+    fn up_to(&self, comparison: WithNumber) -> usize {
         self.numbers.partition_point(|own| *own <= comparison.number)
     }
 

@@ -33,11 +33,11 @@ pub(crate) struct Columns<'s> {
     /// The number of each seat: of an offer and a share key.
     seats: BTreeMap<(AdId, String), usize>,
     /// By the place of an ad: what was taken of it last, as amounts of its resources.
-    taken: Vec<Option<(Res, Amounts)>>,
+    taken: Vec<Option<(Res, OfferAmounts)>>,
 }
 
 /// Resources by number, and how much is taken of them.
-type Amounts = SmallVec<[(usize, u64); 2]>;
+type OfferAmounts = SmallVec<[(usize, u64); 2]>;
 
 /// The gangs that one root of a kind may have.
 pub(crate) struct OfKind {
@@ -227,13 +227,13 @@ impl<'s> Columns<'s> {
     }
 
     /// The resources that a request takes, and how much.
-    fn amounts(&mut self, ad: AdId, offer: &'s Offer, ask: &Ask) -> Amounts {
+    fn amounts(&mut self, ad: AdId, offer: &'s Offer, ask: &Ask) -> OfferAmounts {
         if let Some(Some((allocation, amounts))) = self.taken.get(ad.place())
             && allocation.is(&ask.allocation)
         {
             return amounts.clone();
         }
-        let mut amounts = Amounts::new();
+        let mut amounts = OfferAmounts::new();
         for (name, all) in offer.capacity.iter() {
             let Some(amount) = ask.allocation.get(name) else { continue };
             let amount = u64::try_from(*amount).unwrap_or(u64::MAX);
