@@ -323,7 +323,7 @@ mod tests {
         let placed = matchmaker::negotiate_together(&snapshot, &config(), 0, finder, &Collective::default());
         assert_eq!(placed.cycle.barred, BTreeSet::from(["bob".to_owned()]));
         assert_eq!(placed.cycle.gangs.len(), 6);
-        // What the gangs cost is told, so that nobody computes it again.
+        // The cycle reports what the gangs cost, so that it is not computed again.
         let told: BTreeSet<AdId> = placed.cycle.charges.iter().map(|(root, _)| *root).collect();
         assert_eq!(told, placed.cycle.gangs.iter().filter_map(Gang::root).collect());
     }

@@ -84,7 +84,7 @@ impl<'f> SideSearches<'f> {
 /// Which roots are looked at: of each account the same number, as far as it has so many, and as many as there are turns for all.
 ///
 /// If there are more accounts than turns, half of the turns go in the order of the accounts. The others go to submitters in rotation, from cycle
-/// to cycle: who has many accounts that come first keeps nobody from a turn.
+/// to cycle, so that a tenant with many accounts at the front does not keep other tenants from a turn.
 #[derive(Debug)]
 pub(crate) struct TurnsLeft {
     left: BTreeMap<Arc<str>, usize>,

@@ -4,8 +4,8 @@
 //! with a first one does not depend on the root: a machine, and a seat that is valid there for everybody. Then every path from a root over
 //! one of its first resources and one of the second resources that go with that is one of its columns, so that placements are the integral
 //! flows of a network. From the result in turn on, flow is added along the shortest paths that are left (E. Dinic, *Algorithm for solution
-//! of a problem of maximum flow in networks with power estimation*, 1970). That never takes the flow of a root away, so whoever has a gang in
-//! turn has one in the end.
+//! of a problem of maximum flow in networks with power estimation*, 1970). Adding flow never takes a
+//! root's flow away, so a root that has a gang in turn keeps one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

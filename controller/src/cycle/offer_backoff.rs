@@ -10,8 +10,8 @@ use crate::cycle::backoff::{Backoff, Pause};
 #[derive(Debug, Default)]
 pub(crate) struct OfferBackoff(BTreeMap<String, BTreeMap<AdKey, Remembered>>);
 
-/// So often an offer that has refused a job and was edited is asked again at once. Whoever owns it can edit it after each refusal, and the job
-/// would come to nothing else.
+/// How many times an offer that was edited after it had refused a job is asked again at once. Without a limit, its owner could edit it after
+/// each refusal, and the job would never be matched with another offer.
 const AT_ONCE_MAX: u32 = 2;
 
 #[derive(Debug)]

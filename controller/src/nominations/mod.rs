@@ -178,9 +178,9 @@ impl Nominations {
         self.first_seen.values().filter(|seen| now_ms >= ends_ms(seen)).count()
     }
 
-    /// A nomination is gone. What was preempted for a job that has not claimed it was preempted for nothing, whoever has ended that: nothing is
-    /// preempted for that job for a while. What was reserved and is not claimed was kept idle: nothing is reserved for the account for as long,
-    /// and for twice as long each time.
+    /// A nomination is gone. If the job did not claim what was preempted for it, nothing is preempted for this job for a while, no matter why
+    /// the nomination ended. If it did not claim what was reserved, nothing is reserved for its account for a while, and for twice as long each
+    /// time.
     fn has_ended(&mut self, uid: &str, seen: &FirstSeen, objects: &Objects, now_ms: u64) {
         let is_claimed = objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Held);
         if seen.kind == NominationKind::Preemption {

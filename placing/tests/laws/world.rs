@@ -69,8 +69,8 @@ fn column(random: &mut Random, resources: usize, seats: &[Seat]) -> Column {
     Column { takes, score: [random.between(-5, 9).into(), random.between(0, 2).into(), 0] }
 }
 
-/// A window of machines, some of which take a seat of one part of a network or another with them, whoever uses them; more roots than machines, many
-/// of which are alike.
+/// A window that is a flow: some machines are only taken together with a seat, and which seats these are is the same for all roots. There are
+/// more roots than machines, and many roots are alike.
 pub(crate) fn flow(seed: u64) -> Window {
     let random = &mut Random::stream(seed, "flow");
     let (machines, seats) = (10 + random.index(60), 1 + random.index(6));
