@@ -127,6 +127,14 @@ fn a_type_name_is_defined_once_in_a_crate() {
     assert_eq!(said, [("a", "Once", 2), ("a", "Seen", 2)]);
 }
 
+#[test]
+fn a_type_name_is_defined_once_in_the_crates_that_serve_the_tests() {
+    let all = ["testing/a/src/b.rs", "testing/c/src/bin/d/main.rs", "testing/c/tests/e.rs", "f/src/b.rs"];
+    let twice = names::found(&all.map(|path| source(path, "pub struct Seen;\n")));
+    let said: Vec<_> = twice.iter().map(|(thing, files)| (thing.place.as_str(), files.as_slice())).collect();
+    assert_eq!(said, [("testing", &all[..2].map(String::from)[..])]);
+}
+
 fn said(text: &str) -> Vec<String> {
     words::found(&source("a.md", text)).into_iter().flat_map(|(thing, lines)| vec![thing.what; lines.len()]).collect()
 }
