@@ -110,6 +110,17 @@ fn an_edge_that_nobody_needs_and_a_crate_that_is_gone_are_findings() {
 }
 
 #[test]
+fn a_dependency_that_no_source_names_is_a_finding() {
+    let dependencies = json!([{"name": "serde-json", "kind": null}, {"name": "kube", "kind": "dev"}]);
+    let metadata =
+        json!({"packages": [{"name": "a", "manifest_path": "/r/x/a/Cargo.toml", "dependencies": dependencies}]});
+    let sources =
+        [source("x/a/src/b.rs", "use serde_json::Value;\n// kubectl\n"), source("x/ab/src/c.rs", "use kube::Api;\n")];
+    let found = imports::unnamed(&metadata, std::path::Path::new("/r"), &sources);
+    assert_eq!(found, ["crate a: depends on kube, and does not use it"]);
+}
+
+#[test]
 fn a_crate_has_a_paragraph() {
     let metadata = json!({"packages": [{"name": "a"}, {"name": "b"}, {"name": "c"}]});
     let found = imports::undescribed(&metadata, "### a\nWhat it is.\n\n### b\n\n### cc\nWhat it is.\n");
