@@ -23,11 +23,11 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[command(name = "kubectl-gangmatch", bin_name = "kubectl gangmatch", version)]
 struct CommandLine {
     #[command(subcommand)]
-    verb: Verb,
+    verb: PluginVerb,
 }
 
 #[derive(Debug, Subcommand)]
-enum Verb {
+enum PluginVerb {
     /// Print the pool at a glance: controller, machines, seats, and jobs by phase and reason.
     #[command(after_help = command::status::AFTER_HELP)]
     Status(command::status::StatusArguments),
@@ -150,38 +150,38 @@ fn main() -> std::process::ExitCode {
         return std::process::ExitCode::from(2);
     }
     let done = match CommandLine::parse().verb {
-        Verb::Status(arguments) => command::status::run(&arguments, &mut out),
-        Verb::Queue(arguments) => command::queue::run(&arguments, &mut out),
+        PluginVerb::Status(arguments) => command::status::run(&arguments, &mut out),
+        PluginVerb::Queue(arguments) => command::queue::run(&arguments, &mut out),
         // it draws on the terminal
-        Verb::Top(arguments) => command::top::run(&arguments, &mut std::io::stdout()),
-        Verb::History(arguments) => command::history::run(&arguments, &mut out),
-        Verb::Describe(arguments) => command::describe::run(&arguments, &mut out),
-        Verb::Query(arguments) => command::query::run(&arguments, &mut out),
-        Verb::Cancel(arguments) => command::cancel::run(&arguments, &mut out),
-        Verb::Release(arguments) => command::release::run(&arguments, &mut out),
-        Verb::Suspend(arguments) => command::suspend::suspend(&arguments, &mut out),
-        Verb::Resume(arguments) => command::suspend::resume(&arguments, &mut out),
-        Verb::Drain(arguments) => command::drain::drain(&arguments, &mut out),
-        Verb::Undrain(arguments) => command::drain::undrain(&arguments, &mut out),
-        Verb::Match(arguments) => command::match_::run(&arguments, &mut out),
-        Verb::Why(arguments) => command::why::run(&arguments, &mut out),
-        Verb::Simulate(arguments) => command::simulate::run(&arguments, &mut out),
-        Verb::Snapshot(arguments) => command::snapshot::run(&arguments, &mut out),
-        Verb::Diff(arguments) => command::diff::run(&arguments, &mut out),
-        Verb::Summary(arguments) => command::summary::run(&arguments, &mut out),
-        Verb::Userprio(arguments) => command::userprio::run(&arguments, &mut out),
-        Verb::Quota(arguments) => command::quota::run(&arguments, &mut out),
+        PluginVerb::Top(arguments) => command::top::run(&arguments, &mut std::io::stdout()),
+        PluginVerb::History(arguments) => command::history::run(&arguments, &mut out),
+        PluginVerb::Describe(arguments) => command::describe::run(&arguments, &mut out),
+        PluginVerb::Query(arguments) => command::query::run(&arguments, &mut out),
+        PluginVerb::Cancel(arguments) => command::cancel::run(&arguments, &mut out),
+        PluginVerb::Release(arguments) => command::release::run(&arguments, &mut out),
+        PluginVerb::Suspend(arguments) => command::suspend::suspend(&arguments, &mut out),
+        PluginVerb::Resume(arguments) => command::suspend::resume(&arguments, &mut out),
+        PluginVerb::Drain(arguments) => command::drain::drain(&arguments, &mut out),
+        PluginVerb::Undrain(arguments) => command::drain::undrain(&arguments, &mut out),
+        PluginVerb::Match(arguments) => command::match_::run(&arguments, &mut out),
+        PluginVerb::Why(arguments) => command::why::run(&arguments, &mut out),
+        PluginVerb::Simulate(arguments) => command::simulate::run(&arguments, &mut out),
+        PluginVerb::Snapshot(arguments) => command::snapshot::run(&arguments, &mut out),
+        PluginVerb::Diff(arguments) => command::diff::run(&arguments, &mut out),
+        PluginVerb::Summary(arguments) => command::summary::run(&arguments, &mut out),
+        PluginVerb::Userprio(arguments) => command::userprio::run(&arguments, &mut out),
+        PluginVerb::Quota(arguments) => command::quota::run(&arguments, &mut out),
         // its remarks are coloured, and show their sources as they are
-        Verb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
-        Verb::Fmt(arguments) => command::fmt::run(&arguments, &mut out),
-        Verb::Convert(arguments) => command::convert::run(&arguments, &mut out),
-        Verb::Import(arguments) => command::import::run(&arguments, &mut out),
-        Verb::Gridcam(arguments) => command::gridcam::run(&arguments, &mut out),
-        Verb::Eval(arguments) => command::eval::run(&arguments, &mut out),
-        Verb::Completion(arguments) => command::completion::run(&arguments, &mut out),
-        Verb::Complete(arguments) => command::completion::complete(&arguments, &CommandLine::command(), &mut out),
-        Verb::Reference => command::reference::run(&CommandLine::command(), &mut out),
-        Verb::Man(arguments) => command::reference::man(&arguments, CommandLine::command()),
+        PluginVerb::Lint(arguments) => command::lint::run(&arguments, &mut std::io::stdout().lock()),
+        PluginVerb::Fmt(arguments) => command::fmt::run(&arguments, &mut out),
+        PluginVerb::Convert(arguments) => command::convert::run(&arguments, &mut out),
+        PluginVerb::Import(arguments) => command::import::run(&arguments, &mut out),
+        PluginVerb::Gridcam(arguments) => command::gridcam::run(&arguments, &mut out),
+        PluginVerb::Eval(arguments) => command::eval::run(&arguments, &mut out),
+        PluginVerb::Completion(arguments) => command::completion::run(&arguments, &mut out),
+        PluginVerb::Complete(arguments) => command::completion::complete(&arguments, &CommandLine::command(), &mut out),
+        PluginVerb::Reference => command::reference::run(&CommandLine::command(), &mut out),
+        PluginVerb::Man(arguments) => command::reference::man(&arguments, CommandLine::command()),
     };
     match done {
         Ok(code) => code,

@@ -48,7 +48,7 @@ pub use search::{Candidate, Search, Step, Stop, Visited};
 pub use settled::{Settled, SettledNode, Walk};
 #[doc(hidden)]
 pub use simulation::simulate_with_fault;
-pub use simulation::{Matchmaker, Report, simulate};
+pub use simulation::{Matchmaker, SimulationReport, simulate};
 pub use spec::{Aggregate, RESOURCES, Sizes, Spec, Want};
 pub use tree::Tree;
 pub use workload::{Churn, WORKLOADS, Workload};

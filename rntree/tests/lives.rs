@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests {
     use rntree::{
-        Fault, Happening, Id, Matchmaker, PERIOD, Profile, Report, Script, Spec, Want, simulate, simulate_with_fault,
+        Fault, Happening, Id, Matchmaker, PERIOD, Profile, Script, SimulationReport, Spec, Want, simulate,
+        simulate_with_fault,
     };
 
     /// Owns the job and cannot run it; the root.
@@ -35,7 +36,7 @@ mod tests {
         Script { happenings, begins: SUBMITTED }
     }
 
-    fn searched(trouble: &[Happening]) -> Report {
+    fn searched(trouble: &[Happening]) -> SimulationReport {
         simulate(&script(trouble), Matchmaker::EXTENDED, 1)
     }
 
@@ -177,7 +178,7 @@ mod tests {
         assert_eq!(Matchmaker::Central.after_walk(3), Matchmaker::Central);
     }
 
-    fn searched_in(script: &Script) -> Report {
+    fn searched_in(script: &Script) -> SimulationReport {
         simulate(script, Matchmaker::EXTENDED, 1)
     }
 

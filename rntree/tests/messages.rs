@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests {
     use rntree::{
-        Fault, Happening, Id, Matchmaker, PERIOD, Profile, Report, Script, Spec, Want, simulate, simulate_with_fault,
+        Fault, Happening, Id, Matchmaker, PERIOD, Profile, Script, SimulationReport, Spec, Want, simulate,
+        simulate_with_fault,
     };
 
     /// The nodes of the example in the crate's documentation, and one more: lookups take exactly 1.5 hops.
@@ -28,7 +29,7 @@ mod tests {
         Script { happenings: [joins(), what.to_vec()].concat(), begins: BEGINS }
     }
 
-    fn basic(script: &Script) -> Report {
+    fn basic(script: &Script) -> SimulationReport {
         simulate(script, Matchmaker::BASIC, 1)
     }
 

@@ -4,7 +4,7 @@
 mod tests {
     use std::sync::LazyLock;
 
-    use rntree::{Churn, Matchmaker, Report, Script, WORKLOADS, Workload, costs, shape, simulate};
+    use rntree::{Churn, Matchmaker, Script, SimulationReport, WORKLOADS, Workload, costs, shape, simulate};
     use sampling::{mean, percentile};
 
     const SEED: u64 = 1;
@@ -15,9 +15,9 @@ mod tests {
     /// The reports of a workload.
     struct Reports {
         name: &'static str,
-        central: Report,
-        basic: Report,
-        extended: Report,
+        central: SimulationReport,
+        basic: SimulationReport,
+        extended: SimulationReport,
     }
 
     impl Reports {
@@ -56,7 +56,7 @@ mod tests {
         all.into_iter().map(|(_, reports)| reports).collect()
     });
 
-    fn p75(report: &Report) -> f64 {
+    fn p75(report: &SimulationReport) -> f64 {
         percentile(&report.costs, 0.75)
     }
 

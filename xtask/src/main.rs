@@ -34,11 +34,11 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
     #[command(subcommand)]
-    verb: Verb,
+    verb: DevCommand,
 }
 
 #[derive(Subcommand)]
-enum Verb {
+enum DevCommand {
     /// Start a control plane that stays until `down`, and print how to use it.
     Up {
         /// What the control plane is made of.
@@ -222,48 +222,48 @@ fn main() -> ExitCode {
     })
 }
 
-fn run(verb: Verb) -> Result<ExitCode> {
+fn run(verb: DevCommand) -> Result<ExitCode> {
     match verb {
-        Verb::Up { kubeconfig: Some(file), .. } => plane::use_existing(&file)?,
-        Verb::Up { nodes: Nodes::Real, .. } => real_node::up()?,
-        Verb::Up { cluster: Kind::Process, .. } => plane::up_processes()?,
-        Verb::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
-        Verb::Down => plane::down()?,
-        Verb::Demo(demo) => demo::run(&demo)?,
-        Verb::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane),
-        Verb::Test { kubeconfig: Some(file), .. } => {
+        DevCommand::Up { kubeconfig: Some(file), .. } => plane::use_existing(&file)?,
+        DevCommand::Up { nodes: Nodes::Real, .. } => real_node::up()?,
+        DevCommand::Up { cluster: Kind::Process, .. } => plane::up_processes()?,
+        DevCommand::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
+        DevCommand::Down => plane::down()?,
+        DevCommand::Demo(demo) => demo::run(&demo)?,
+        DevCommand::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane),
+        DevCommand::Test { kubeconfig: Some(file), .. } => {
             return test::run(&test::Scope::On("GANGMATCH_KUBECONFIG", file.into()));
         }
-        Verb::Test { cluster: Kind::Kind, .. } => {
+        DevCommand::Test { cluster: Kind::Kind, .. } => {
             return test::run(&test::Scope::On("GANGMATCH_CLUSTER", "kind".into()));
         }
-        Verb::Test { cluster: Kind::Process, .. } => return test::run(&test::Scope::Everything),
-        Verb::Conformance => conformance::run()?,
-        Verb::Check => check::run()?,
-        Verb::Generate { check: true } => generate::check()?,
-        Verb::Generate { check: false } => generate::write()?,
-        Verb::Alerts => alerts::run()?,
-        Verb::Licenses { file } => licenses::write(&file)?,
-        Verb::Image { out } => image::run(out)?,
-        Verb::Manifests(arguments) => manifests::run(&arguments)?,
-        Verb::Bench { placing: true, write, .. } => bench::placing(write)?,
-        Verb::Bench { quick, write, .. } => bench::run(quick, write)?,
-        Verb::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
-        Verb::Attack { only, samples, scale } => return run::attack(only.as_deref(), samples, scale),
-        Verb::Load { sets: Some(samples), .. } => return run::load(&[("sets", samples)], &[], None, false),
-        Verb::Load { jobs, machines, licenses, pattern, rate, drain, work, seats, seconds, .. } => {
+        DevCommand::Test { cluster: Kind::Process, .. } => return test::run(&test::Scope::Everything),
+        DevCommand::Conformance => conformance::run()?,
+        DevCommand::Check => check::run()?,
+        DevCommand::Generate { check: true } => generate::check()?,
+        DevCommand::Generate { check: false } => generate::write()?,
+        DevCommand::Alerts => alerts::run()?,
+        DevCommand::Licenses { file } => licenses::write(&file)?,
+        DevCommand::Image { out } => image::run(out)?,
+        DevCommand::Manifests(arguments) => manifests::run(&arguments)?,
+        DevCommand::Bench { placing: true, write, .. } => bench::placing(write)?,
+        DevCommand::Bench { quick, write, .. } => bench::run(quick, write)?,
+        DevCommand::Chaos { minutes, seed, elect, attacks } => return run::chaos(minutes, seed, elect, attacks),
+        DevCommand::Attack { only, samples, scale } => return run::attack(only.as_deref(), samples, scale),
+        DevCommand::Load { sets: Some(samples), .. } => return run::load(&[("sets", samples)], &[], None, false),
+        DevCommand::Load { jobs, machines, licenses, pattern, rate, drain, work, seats, seconds, .. } => {
             let sizes =
                 [("jobs", jobs), ("machines", machines), ("licenses", licenses), ("rate", rate), ("seats", seats)];
             let words = [("pattern", pattern), ("seconds", seconds)];
             return run::load(&sizes, &words, drain.as_deref(), work);
         }
-        Verb::Figures => bench::draw()?,
-        Verb::RnTree { experiment, seeds, nodes, walk, json, write } => {
+        DevCommand::Figures => bench::draw()?,
+        DevCommand::RnTree { experiment, seeds, nodes, walk, json, write } => {
             rn_tree::run(experiment, &rn_tree::Wish { seeds, nodes, walk, json, write })?;
         }
-        Verb::Book => book::run()?,
-        Verb::Tidy { shrink: true } => check::shrink()?,
-        Verb::Tidy { shrink: false } => check::tidy()?,
+        DevCommand::Book => book::run()?,
+        DevCommand::Tidy { shrink: true } => check::shrink()?,
+        DevCommand::Tidy { shrink: false } => check::tidy()?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -49,6 +49,7 @@ impl Source {
 pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     let sources = sources(root)?;
     let mut findings = imports::findings(&metadata(root)?, &reached(root)?);
+    findings.extend(imports::unnamed(&metadata(root)?, root, &sources));
     findings.extend(imports::undescribed(&metadata(root)?, &fs::read_to_string(root.join(CRATES))?));
     findings.extend(exceptions::findings(&excepted(&sources), &fs::read_to_string(root.join(exceptions::LIST))?));
     findings.extend(features::compiled_twice(&tree(root, "normal,build")?, &tree(root, "normal,build,dev")?));

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tower::service_fn;
 
-use super::server::{Peer, Server, Source, handle};
+use super::server::{PageServer, Peer, Source, handle};
 use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::probes::Health;
@@ -81,7 +81,7 @@ impl Api {
 }
 
 /// A job in `ns`, claimed by a gang with its Machine in `a` and its License in `b`; and a License in each of so many other namespaces.
-fn server(api: &Api, others: usize) -> Arc<Server> {
+fn server(api: &Api, others: usize) -> Arc<PageServer> {
     let cache = Arc::new(Cache::new(OwnerTrust::Stamped, WorkloadScope::Everywhere));
     cache.update(|objects| {
         *objects = world(&json!({"decision": "Committed"}));
@@ -99,16 +99,16 @@ fn server(api: &Api, others: usize) -> Arc<Server> {
     let health = Health::new();
     health.set_ready();
     let source = Source { cache, health, clock: Clock::system(), kubeconfig: None, identity: "page".to_owned() };
-    Arc::new(Server::new(source, api.client()))
+    Arc::new(PageServer::new(source, api.client()))
 }
 
 /// What the page answers to a token from an address: the status, and the text.
-async fn get(server: &Arc<Server>, path: &str, token: &str, from: u32) -> (StatusCode, String) {
+async fn get(server: &Arc<PageServer>, path: &str, token: &str, from: u32) -> (StatusCode, String) {
     let request = Request::builder().uri(path).header("Authorization", format!("Bearer {token}"));
     send(server, request.body(Body::empty()).unwrap(), from).await
 }
 
-async fn send(server: &Arc<Server>, request: Request<Body>, from: u32) -> (StatusCode, String) {
+async fn send(server: &Arc<PageServer>, request: Request<Body>, from: u32) -> (StatusCode, String) {
     let peer = Peer(IpAddr::V4(Ipv4Addr::from(from)));
     let response = handle(State(server.clone()), ConnectInfo(peer), request).await;
     let status = response.status();

@@ -59,7 +59,7 @@ pub(crate) struct Source {
     pub(crate) identity: String,
 }
 
-pub(super) struct Server {
+pub(super) struct PageServer {
     source: Source,
     access: Access,
     sessions: Mutex<Sessions>,
@@ -83,7 +83,7 @@ async fn serve(source: Source, listener: TcpListener) -> anyhow::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     tracing::info!(address = %listener.local_addr()?, "serving the page");
-    let server = Arc::new(Server::new(source, client));
+    let server = Arc::new(PageServer::new(source, client));
     let router = Router::new().fallback(handle).with_state(server.clone());
     let router = router.into_make_service_with_connect_info::<Peer>();
     tokio::select! {
@@ -103,7 +103,7 @@ impl Connected<IncomingStream<'_, Brief>> for Peer {
 }
 
 pub(super) async fn handle(
-    State(server): State<Arc<Server>>,
+    State(server): State<Arc<PageServer>>,
     ConnectInfo(Peer(from)): ConnectInfo<Peer>,
     request: Request,
 ) -> Response<Body> {
@@ -174,9 +174,9 @@ fn see_other(to: &'static str, cookie: &str) -> Response<Body> {
     response
 }
 
-impl Server {
-    pub(super) fn new(source: Source, client: Client) -> Server {
-        Server {
+impl PageServer {
+    pub(super) fn new(source: Source, client: Client) -> PageServer {
+        PageServer {
             source,
             access: Access::new(client),
             sessions: Mutex::default(),

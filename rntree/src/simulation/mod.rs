@@ -12,7 +12,7 @@ use sampling::Random;
 
 use self::agenda::Agenda;
 use self::jobs::{Host, Job, JobPlace, Request};
-pub use self::report::Report;
+pub use self::report::SimulationReport;
 use crate::fault::Fault;
 use crate::network::{Network, PERIOD, Refreshed};
 use crate::real;
@@ -61,14 +61,19 @@ impl Matchmaker {
 
 /// Lets a script happen. The seed decides only what the matchmaker draws; the same script and seed give the same report.
 #[must_use]
-pub fn simulate(script: &Script, matchmaker: Matchmaker, seed: u64) -> Report {
+pub fn simulate(script: &Script, matchmaker: Matchmaker, seed: u64) -> SimulationReport {
     simulate_with_fault(script, matchmaker, seed, None)
 }
 
 /// The same with a mistake in it, for the tests that must find it.
 #[doc(hidden)]
 #[must_use]
-pub fn simulate_with_fault(script: &Script, matchmaker: Matchmaker, seed: u64, fault: Option<Fault>) -> Report {
+pub fn simulate_with_fault(
+    script: &Script,
+    matchmaker: Matchmaker,
+    seed: u64,
+    fault: Option<Fault>,
+) -> SimulationReport {
     Simulation {
         script,
         matchmaker,
@@ -81,7 +86,7 @@ pub fn simulate_with_fault(script: &Script, matchmaker: Matchmaker, seed: u64, f
         open: 0,
         last_progress: 0.0,
         random: Random::stream(seed, "matchmaking"),
-        report: Report { nodes: script.nodes(), ..Report::default() },
+        report: SimulationReport { nodes: script.nodes(), ..SimulationReport::default() },
     }
     .run()
 }
@@ -119,11 +124,11 @@ struct Simulation<'s> {
     /// When a job was last placed, started or ended.
     last_progress: f64,
     random: Random,
-    report: Report,
+    report: SimulationReport,
 }
 
 impl<'s> Simulation<'s> {
-    fn run(mut self) -> Report {
+    fn run(mut self) -> SimulationReport {
         self.expect_happening(0);
         while let Some((at, event)) = self.agenda.next() {
             self.now = at;

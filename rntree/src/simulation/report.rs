@@ -4,7 +4,7 @@ use crate::real;
 
 /// The measurements of one simulation. Times are in units of time, messages are counts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct SimulationReport {
     /// Nodes that were ever there.
     pub nodes: usize,
     /// Of each finished job: from its submission to the start of the run that it finished (the paper's *job wait time*).
@@ -31,7 +31,7 @@ pub struct Report {
     pub lost: usize,
 }
 
-impl Report {
+impl SimulationReport {
     /// Messages of each kind, for a node that was ever there: basic, and for the tree.
     #[must_use]
     pub fn messages_per_node(&self) -> (f64, f64) {

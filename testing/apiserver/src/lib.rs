@@ -41,5 +41,5 @@ pub use call::{Call, Verb};
 pub use kinds::{Kind, Kinds};
 pub use schema::{Cause, Schema};
 pub use serve::Server;
-pub use service::{Reply, Service, User};
+pub use service::{Reply, Service, UserName};
 pub use store::{Event, StoredKey};

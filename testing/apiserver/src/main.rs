@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use apiserver::{Answer, Kinds, Reply, Server, User};
+use apiserver::{Answer, Kinds, Reply, Server, UserName};
 use clap::Parser;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
@@ -91,7 +91,7 @@ where
         async move {
             server.set_time(Timestamp::now());
             let Some(user) = user else { return Ok::<Response<Reply>, Infallible>(Answer::unauthorized().response()) };
-            request.extensions_mut().insert(User(user));
+            request.extensions_mut().insert(UserName(user));
             server.service().call(request).await
         }
     });

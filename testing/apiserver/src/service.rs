@@ -25,7 +25,7 @@ pub type Reply = UnsyncBoxBody<Bytes, Infallible>;
 
 /// The user who asks, as an extension of a request.
 #[derive(Clone, Debug)]
-pub struct User(pub String);
+pub struct UserName(pub String);
 
 /// The server, asked by HTTP.
 #[derive(Clone)]
@@ -92,7 +92,7 @@ impl Call {
     fn of_head(head: &Parts, body: Bytes) -> Option<Call> {
         let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
         let call = Call::of(&head.method, &head.uri, header(http::header::CONTENT_TYPE), body)?;
-        let user = head.extensions.get::<User>().map(|user| user.0.clone()).unwrap_or_default();
+        let user = head.extensions.get::<UserName>().map(|user| user.0.clone()).unwrap_or_default();
         Some(Call { accept: header(http::header::ACCEPT).to_owned(), user, ..call })
     }
 }

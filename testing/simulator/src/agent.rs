@@ -7,7 +7,7 @@ use claiming::{Activity, Vote};
 use crate::chance::Chance;
 use crate::coordinator::SILENT_MS;
 use crate::objects::{HeldClaim, ObjectName, Stored, Uid};
-use crate::server::{Patch, ServerAnswer, Verb};
+use crate::server::{ModelRequest, Patch, ServerAnswer};
 
 /// An agent.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Minder {
     }
 
     /// What it does on its own: first what it must stop, then its lease, then whoever waits for it.
-    pub fn round(&mut self, now_ms: u64, chance: &mut Chance) -> Option<(u64, Verb)> {
+    pub fn round(&mut self, now_ms: u64, chance: &mut Chance) -> Option<(u64, ModelRequest)> {
         if now_ms < self.dead_until_ms {
             return None;
         }
@@ -66,7 +66,9 @@ impl Minder {
         }
         if now_ms.saturating_sub(self.renewed_ms) > 2_000 {
             let renew = Patch::Renew { version: 0, holder: self.offer };
-            return Some(self.ask(Sent::Renew { sent_ms: now_ms }, Verb::Patch(ObjectName::Alive(self.offer), renew)));
+            return Some(
+                self.ask(Sent::Renew { sent_ms: now_ms }, ModelRequest::Patch(ObjectName::Alive(self.offer), renew)),
+            );
         }
         let stored = own.filter(|_| !alone)?;
         let claims = &stored.offer()?.claims;
@@ -78,10 +80,16 @@ impl Minder {
         now_ms.saturating_sub(self.renewed_ms) > SILENT_MS - 1_500
     }
 
-    fn serve(&mut self, claim: Uid, entry: &HeldClaim, now_ms: u64, chance: &mut Chance) -> Option<(u64, Verb)> {
+    fn serve(
+        &mut self,
+        claim: Uid,
+        entry: &HeldClaim,
+        now_ms: u64,
+        chance: &mut Chance,
+    ) -> Option<(u64, ModelRequest)> {
         let agent = entry.agent?;
         let works = self.works.is_some_and(|(uid, _)| uid == claim);
-        let patch = |patch: Patch, offer: u8| Verb::Patch(ObjectName::Offer(offer), patch);
+        let patch = |patch: Patch, offer: u8| ModelRequest::Patch(ObjectName::Offer(offer), patch);
         if agent.vote == Vote::Pending && agent.asked && self.works.is_none() {
             let vote = if chance.permille(850) { Vote::Accepted } else { Vote::Rejected };
             let ballot = chance.draw() | 1;
@@ -101,7 +109,7 @@ impl Minder {
         None
     }
 
-    fn ask(&mut self, call: Sent, verb: Verb) -> (u64, Verb) {
+    fn ask(&mut self, call: Sent, verb: ModelRequest) -> (u64, ModelRequest) {
         self.token += 1;
         self.call = Some((self.token, call));
         (self.token, verb)

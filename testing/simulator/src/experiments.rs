@@ -6,9 +6,9 @@ use std::io::Write;
 use anyhow::Result;
 use clap::Subcommand;
 use policy::Mode;
-use simulator::fairness::{Past, Report, ReservationRules, Rules, Setting, Workload, run};
+use simulator::fairness::{FairnessReport, PriorUse, ReservationRules, Rules, Setting, Workload, run};
 use simulator::scheme::Write as Step;
-use simulator::{Plan, Planted};
+use simulator::{HistoryPlan, Planted};
 
 /// The weights of the accounts.
 const WEIGHTS: [i64; 3] = [1000, 2000, 4000];
@@ -86,7 +86,7 @@ impl Experiment {
             Experiment::Preemption { seeds, half_lives, requirements, monopoly, below } => {
                 let rules =
                     Rules { leaves_above: !below, requirements: requirements.clone(), ..Rules::of(&[Mode::Share]) };
-                let past = monopoly.map_or(Past::Fresh, Past::Monopoly);
+                let past = monopoly.map_or(PriorUse::Fresh, PriorUse::Monopoly);
                 preemption(out, *seeds, &Setting { past, rules: Some(rules), ..hours(*half_lives) })
             }
             Experiment::Reservation { seeds, slots, loads } => reservation(out, *seeds, *slots, loads),
@@ -98,7 +98,7 @@ impl Experiment {
 }
 
 fn shares(out: &mut impl Write, seeds: u64, half_lives: i64, sizes: &[usize]) -> Result<()> {
-    let pasts = [Past::Fresh, Past::Monopoly(0), Past::Monopoly(1), Past::Monopoly(2)];
+    let pasts = [PriorUse::Fresh, PriorUse::Monopoly(0), PriorUse::Monopoly(1), PriorUse::Monopoly(2)];
     for past in pasts {
         let mut largest: Vec<f64> = Vec::new();
         for seed in 0..seeds {
@@ -113,8 +113,8 @@ fn shares(out: &mut impl Write, seeds: u64, half_lives: i64, sizes: &[usize]) ->
         }
         let line: Vec<String> = largest.iter().map(|distance| format!("{distance:5.2}")).collect();
         let name = match past {
-            Past::Fresh => "nothing was used".to_owned(),
-            Past::Monopoly(account) => {
+            PriorUse::Fresh => "nothing was used".to_owned(),
+            PriorUse::Monopoly(account) => {
                 format!("weight {} had everything", WEIGHTS.get(account).copied().unwrap_or(0) / 1000)
             }
         };
@@ -137,7 +137,7 @@ fn preemption(out: &mut impl Write, seeds: u64, setting: &Setting) -> Result<()>
     )?;
     for seed in 0..seeds {
         let report = run(&Setting { seed, ..setting.clone() })?;
-        let Report { charged, claims, preemptions, worst, dropped, .. } = &report;
+        let FairnessReport { charged, claims, preemptions, worst, dropped, .. } = &report;
         let (hours, lost) = (*charged as f64 / 3.6e9, report.lost_percent());
         let worst = format!("{}/{}", worst.times, worst.most);
         writeln!(out, "{seed:>4} {hours:>12.0} {lost:>8.2} {claims:>8} {preemptions:>11} {worst:>6} {dropped:>7}")?;
@@ -157,7 +157,7 @@ fn reservation(out: &mut impl Write, seeds: u64, slots: usize, loads: &[i64]) ->
         let without = run(&setting)?;
         let with = run(&Setting { reservation: Some(RULES), ..setting.clone() })?;
         let comes = setting.big.map_or(0, |big| big.comes);
-        let waited = |report: &Report| {
+        let waited = |report: &FairnessReport| {
             report.big_waited.map_or_else(|| format!("> {}", setting.until - comes), |waited| waited.to_string())
         };
         let (bound, idle) = (RULES.after_seconds + RULES.for_seconds, with.kept_idle as f64 / 3_600.0);
@@ -167,7 +167,7 @@ fn reservation(out: &mut impl Write, seeds: u64, slots: usize, loads: &[i64]) ->
 }
 
 fn circle(out: &mut impl Write) -> Result<()> {
-    let Report { preemptions, finished, worst, .. } = run(&Setting::circle())?;
+    let FairnessReport { preemptions, finished, worst, .. } = run(&Setting::circle())?;
     writeln!(
         out,
         "{preemptions} preemptions, {finished} jobs have ended; the worst was preempted {} times of at most {}",
@@ -177,7 +177,7 @@ fn circle(out: &mut impl Write) -> Result<()> {
 }
 
 fn one_history(out: &mut impl Write, seed: u64, planted: Planted) -> Result<()> {
-    let plan = Plan::with_preemption(seed, planted);
+    let plan = HistoryPlan::with_preemption(seed, planted);
     let plan = if simulator::run(&plan, false).wrong.is_some() { simulator::shrink(&plan) } else { plan };
     let outcome = simulator::run(&plan, true);
     for line in &outcome.log {
@@ -191,7 +191,7 @@ fn preemptions(out: &mut impl Write, first: u64, count: u64) -> Result<()> {
     let (mut events, mut claims, mut preempted, mut violations) = (0, 0, 0, 0);
     let mut crashes: BTreeMap<Step, u64> = Step::ALL.into_iter().map(|step| (step, 0)).collect();
     for seed in first..first + count {
-        let outcome = simulator::run(&Plan::with_preemption(seed, Planted::Nothing), false);
+        let outcome = simulator::run(&HistoryPlan::with_preemption(seed, Planted::Nothing), false);
         events += outcome.events;
         claims += outcome.committed;
         preempted += outcome.preempted;
@@ -212,7 +212,7 @@ fn preemptions(out: &mut impl Write, first: u64, count: u64) -> Result<()> {
     writeln!(out, "crashes at {}", crashes.join(", "))?;
     for (planted, law) in Planted::OF_PREEMPTION {
         let mut found = (first..first + count)
-            .filter_map(|seed| Some((seed, simulator::run(&Plan::with_preemption(seed, planted), false).wrong?)))
+            .filter_map(|seed| Some((seed, simulator::run(&HistoryPlan::with_preemption(seed, planted), false).wrong?)))
             .filter(|(_, wrong)| wrong.starts_with(law));
         match found.next() {
             Some((seed, wrong)) => writeln!(out, "{planted:?}: found by seed {seed}: {wrong}")?,

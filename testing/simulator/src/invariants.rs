@@ -4,7 +4,7 @@ use claiming::Vote;
 
 use crate::nominated::Preemptions;
 use crate::objects::{Decision, Match, ObjectName, Offer, Stored, Uid};
-use crate::server::{Server, StoredChange};
+use crate::server::{ModelServer, StoredChange};
 
 /// Who works where, beside the batch Jobs: the offer, the uid of its object, the Match.
 pub type AtWork = Vec<(u8, Uid, Uid)>;
@@ -71,7 +71,7 @@ impl Chronicle {
     }
 
     /// What the world as a whole breaks.
-    pub fn broken(&self, server: &Server, at_work: &AtWork) -> Option<String> {
+    pub fn broken(&self, server: &ModelServer, at_work: &AtWork) -> Option<String> {
         let mut works: Vec<(Uid, Vec<(u8, Uid)>)> =
             at_work.iter().map(|(offer, object, claim)| (*claim, vec![(*offer, *object)])).collect();
         let batches = server.objects.values().filter_map(|stored| stored.batch()).filter(|batch| batch.runs);
@@ -104,7 +104,7 @@ impl Chronicle {
             .or_else(|| self.state(server))
     }
 
-    fn state(&self, server: &Server) -> Option<String> {
+    fn state(&self, server: &ModelServer) -> Option<String> {
         let mut roots: Vec<Uid> = Vec::new();
         for stored in server.objects.values() {
             let Some(found) = stored.found().filter(|found| found.decision == Decision::Committed) else { continue };
@@ -120,12 +120,12 @@ impl Chronicle {
     }
 }
 
-fn is_there(server: &Server, offer: u8, uid: Uid) -> bool {
+fn is_there(server: &ModelServer, offer: u8, uid: Uid) -> bool {
     server.objects.get(&ObjectName::Offer(offer)).is_some_and(|stored| stored.uid == uid)
 }
 
 /// What of a gang's members that are still there is not held.
-fn lacks(server: &Server, claim: Uid, found: &Match, voted: bool) -> Option<String> {
+fn lacks(server: &ModelServer, claim: Uid, found: &Match, voted: bool) -> Option<String> {
     let root = server.objects.get(&ObjectName::Job(found.root.0)).filter(|stored| stored.uid == found.root.1);
     if root.and_then(|stored| stored.job()).is_some_and(|job| job.claim.map(|held| held.1) != Some(claim)) {
         return Some("its job is not held".to_owned());
@@ -143,7 +143,7 @@ fn lacks(server: &Server, claim: Uid, found: &Match, voted: bool) -> Option<Stri
 }
 
 /// At rest: entries, claims and Matches that stand are the same set.
-pub fn leaks(server: &Server) -> Option<String> {
+pub fn leaks(server: &ModelServer) -> Option<String> {
     let live = |uid: &Uid| {
         let mut all = server.objects.values().filter(|stored| stored.uid == *uid);
         all.any(|stored| stored.found().is_some_and(|found| found.decision == Decision::Committed))

@@ -18,12 +18,12 @@ pub mod scheme;
 pub mod server;
 pub mod world;
 
-pub use plan::Plan;
+pub use plan::HistoryPlan;
 pub use planted::Planted;
 pub use world::{HistoryOutcome, run};
 
 /// The smallest plan that still goes wrong in the same way, by taking away one thing at a time.
-pub fn shrink(plan: &Plan) -> Plan {
+pub fn shrink(plan: &HistoryPlan) -> HistoryPlan {
     let kind =
         |outcome: &HistoryOutcome| outcome.wrong.as_ref().and_then(|wrong| wrong.split(':').next().map(str::to_owned));
     let wanted = kind(&run(plan, false));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use simulator::{Plan, Planted, run, shrink};
+use simulator::{HistoryPlan, Planted, run, shrink};
 
 use experiments::Experiment;
 
@@ -48,7 +48,7 @@ fn main() -> Result<ExitCode> {
 fn histories(arguments: &SimulatorArguments, out: &mut impl std::io::Write) -> Result<ExitCode> {
     let (mut events, mut committed) = (0u64, 0u64);
     for seed in arguments.seed..arguments.seed.saturating_add(arguments.count) {
-        let plan = Plan::new(seed, arguments.planted);
+        let plan = HistoryPlan::new(seed, arguments.planted);
         let outcome = run(&plan, false);
         events += outcome.events;
         committed += outcome.committed;

@@ -7,7 +7,7 @@ use claiming::Reason;
 
 use crate::coordinator::view::Seen;
 use crate::objects::{Decision, Job, Match, Member, Nomination, ObjectName, Stored, Uid};
-use crate::plan::{Happening, Plan};
+use crate::plan::{Happening, HistoryPlan};
 use crate::scheme::Scheme;
 use crate::server::StoredChange;
 
@@ -31,7 +31,7 @@ pub struct Preemptions {
 
 impl Preemptions {
     /// Those of a history.
-    pub fn new(plan: &Plan) -> Preemptions {
+    pub fn new(plan: &HistoryPlan) -> Preemptions {
         let scheme = plan.scheme.clone();
         let is_frozen =
             plan.happenings.iter().any(|(_, what)| matches!(what, Happening::Pause(..) | Happening::Crash(_)));

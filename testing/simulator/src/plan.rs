@@ -11,7 +11,7 @@ pub const CALM_MS: u64 = 25_000;
 
 /// One history, but for the chances of single messages.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct HistoryPlan {
     /// Where it comes from.
     pub seed: u64,
     /// How many coordinators.
@@ -69,9 +69,9 @@ impl Happening {
     }
 }
 
-impl Plan {
+impl HistoryPlan {
     /// The plan of a seed.
-    pub fn new(seed: u64, planted: Planted) -> Plan {
+    pub fn new(seed: u64, planted: Planted) -> HistoryPlan {
         let mut chance = Chance::new(seed);
         let faults = !chance.permille(100);
         let often = |chance: &mut Chance, most: u64| if faults { chance.below(most) } else { 0 };
@@ -79,7 +79,7 @@ impl Plan {
         let lease_ignorer = faults && chance.permille(400);
         let offers = (0..chance.between(2, 4)).map(|_| (chance.permille(400), 1 + chance.below(2) as i64)).collect();
         let jobs: Vec<bool> = (0..chance.between(1, 3)).map(|_| chance.permille(500)).collect();
-        let mut plan = Plan {
+        let mut plan = HistoryPlan {
             seed,
             coordinators,
             lease_ignorer,
@@ -107,8 +107,8 @@ impl Plan {
     }
 
     /// The plan of a seed with accounts and preemption: more jobs than there is room for, most of which run until they are preempted.
-    pub fn with_preemption(seed: u64, planted: Planted) -> Plan {
-        let mut plan = Plan::new(seed, planted);
+    pub fn with_preemption(seed: u64, planted: Planted) -> HistoryPlan {
+        let mut plan = HistoryPlan::new(seed, planted);
         let mut chance = Chance::new(seed ^ 0xacc0);
         for (agent, capacity) in &mut plan.offers {
             (*agent, *capacity) = (*agent && chance.permille(300), 1 + i64::from(chance.permille(300)));
@@ -163,14 +163,14 @@ impl Plan {
     }
 
     /// Plans that are this one, with one thing less.
-    pub fn smaller(&self) -> Vec<Plan> {
+    pub fn smaller(&self) -> Vec<HistoryPlan> {
         let mut all = Vec::new();
         for place in 0..self.happenings.len() {
             let mut plan = self.clone();
             plan.happenings.remove(place);
             all.push(plan);
         }
-        let mut change = |change: &dyn Fn(&mut Plan)| {
+        let mut change = |change: &dyn Fn(&mut HistoryPlan)| {
             let mut plan = self.clone();
             change(&mut plan);
             all.push(plan);

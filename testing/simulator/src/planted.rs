@@ -43,7 +43,7 @@ pub enum Planted {
 }
 
 impl Planted {
-    /// Those of preemption, which [`crate::Plan::with_preemption`] finds, each with the law that it breaks.
+    /// Those of preemption, which [`crate::HistoryPlan::with_preemption`] finds, each with the law that it breaks.
     pub const OF_PREEMPTION: [(Planted, &'static str); 5] = [
         (Planted::ReleasesUnnamed, "K1"),
         (Planted::GivesNominatedAway, "K2"),
@@ -52,7 +52,7 @@ impl Planted {
         (Planted::NeverNominates, "K5"),
     ];
 
-    /// All others but none, which [`crate::Plan::new`] finds.
+    /// All others but none, which [`crate::HistoryPlan::new`] finds.
     pub const ALL: [Planted; 12] = [
         Planted::NoCapacityRule,
         Planted::RemovesActive,

@@ -11,7 +11,7 @@ use crate::rules::refuses;
 
 /// What somebody asks of the server.
 #[derive(Clone, Debug)]
-pub enum Verb {
+pub enum ModelRequest {
     /// Read one object as it is now.
     Get(ObjectName),
     /// Read all offers and jobs as they are now.
@@ -69,7 +69,7 @@ pub enum ServerAnswer {
 
 /// What the server stores.
 #[derive(Clone, Debug, Default)]
-pub struct Server {
+pub struct ModelServer {
     /// All objects.
     pub objects: BTreeMap<ObjectName, Rc<Stored>>,
     /// Counts changes.
@@ -83,24 +83,26 @@ pub struct Server {
 /// A failed test.
 const TEST: &str = "test";
 
-impl Server {
+impl ModelServer {
     /// Does what is asked; the change, if there is one, is the object before and after.
-    pub fn ask(&mut self, verb: &Verb) -> (ServerAnswer, Option<StoredChange>) {
+    pub fn ask(&mut self, verb: &ModelRequest) -> (ServerAnswer, Option<StoredChange>) {
         match verb {
-            Verb::Get(key) => (self.objects.get(key).cloned().map_or(ServerAnswer::Missing, ServerAnswer::Done), None),
-            Verb::List => (ServerAnswer::Listed(self.objects.values().cloned().collect()), None),
-            Verb::ListWork(uid) => {
+            ModelRequest::Get(key) => {
+                (self.objects.get(key).cloned().map_or(ServerAnswer::Missing, ServerAnswer::Done), None)
+            }
+            ModelRequest::List => (ServerAnswer::Listed(self.objects.values().cloned().collect()), None),
+            ModelRequest::ListWork(uid) => {
                 let of = |stored: &&Rc<Stored>| stored.batch().is_some_and(|batch| batch.of == *uid);
                 (ServerAnswer::Listed(self.objects.values().filter(of).cloned().collect()), None)
             }
-            Verb::Create(key, _) if self.objects.contains_key(key) => (ServerAnswer::Exists, None),
-            Verb::Create(key, body) => {
+            ModelRequest::Create(key, _) if self.objects.contains_key(key) => (ServerAnswer::Exists, None),
+            ModelRequest::Create(key, body) => {
                 self.uids += 1;
                 let change = self.put(*key, self.uids, 1, body.clone());
                 (change.after.clone().map_or(ServerAnswer::Missing, ServerAnswer::Done), Some(change))
             }
-            Verb::Patch(key, patch) => self.patch(*key, patch),
-            Verb::Delete(key, uid) => match self.objects.get(key) {
+            ModelRequest::Patch(key, patch) => self.patch(*key, patch),
+            ModelRequest::Delete(key, uid) => match self.objects.get(key) {
                 Some(stored) if stored.uid == *uid => {
                     let before = self.objects.remove(key);
                     self.version += 1;

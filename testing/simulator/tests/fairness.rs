@@ -2,7 +2,7 @@
 #![cfg(test)]
 
 use policy::Mode;
-use simulator::fairness::{Past, ReservationRules, Rules, Setting, Workload, run};
+use simulator::fairness::{PriorUse, ReservationRules, Rules, Setting, Workload, run};
 
 const WEIGHTS: [i64; 3] = [1000, 2000, 4000];
 
@@ -36,7 +36,7 @@ fn from_a_fresh_start_shares_are_those_of_the_weights_in_every_half_life() {
 fn after_one_account_had_everything_shares_are_those_of_the_weights_from_the_fourth_half_life_on() {
     for seed in 0..either(1, 5) {
         for account in 0..WEIGHTS.len() {
-            let past = Past::Monopoly(account);
+            let past = PriorUse::Monopoly(account);
             let half_lives = i64::try_from(either(5, 8)).unwrap();
             let setting = Setting { past, ..Setting::saturated(seed, 100, &WEIGHTS, half_lives) };
             let distances = distances(&setting);
@@ -119,7 +119,7 @@ fn w1_half_of_the_pool_is_claimed_within_the_bound_and_not_at_all_without_reserv
 /// One account had everything: the others take what they deserve, though its gangs would run on.
 #[test]
 fn after_a_monopoly_shares_are_met_by_preemption() {
-    let mut setting = Setting { past: Past::Monopoly(2), ..Setting::saturated(0, 30, &WEIGHTS, 1) };
+    let mut setting = Setting { past: PriorUse::Monopoly(2), ..Setting::saturated(0, 30, &WEIGHTS, 1) };
     setting.workload = Workload::Saturated { mean_run: 100 * 3_600, sizes: vec![1] };
     setting.until = 2 * 3_600;
     let without = run(&setting).unwrap();

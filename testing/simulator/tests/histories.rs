@@ -1,7 +1,7 @@
 //! A hundred thousand histories hold, and every mistake that is put in is found.
 #![cfg(test)]
 
-use simulator::{Plan, Planted, run, shrink};
+use simulator::{HistoryPlan, Planted, run, shrink};
 
 /// How many, all in all. `GANGMATCH_SEED` begins elsewhere.
 const HISTORIES: u64 = 100_000;
@@ -10,7 +10,7 @@ fn histories(part: u64, parts: u64) {
     let first: u64 = std::env::var("GANGMATCH_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let (mut events, mut stood) = (0, 0);
     for seed in (first + part..first + HISTORIES).step_by(usize::try_from(parts).unwrap()) {
-        let plan = Plan::new(seed, Planted::Nothing);
+        let plan = HistoryPlan::new(seed, Planted::Nothing);
         let outcome = run(&plan, false);
         events += outcome.events;
         stood += outcome.committed;
@@ -36,7 +36,8 @@ fn the_other_half_of_the_histories_holds() {
 #[test]
 fn every_mistake_is_found() {
     for planted in Planted::ALL {
-        let found = (0..20_000).find_map(|seed| run(&Plan::new(seed, planted), false).wrong.map(|wrong| (seed, wrong)));
+        let found =
+            (0..20_000).find_map(|seed| run(&HistoryPlan::new(seed, planted), false).wrong.map(|wrong| (seed, wrong)));
         let (seed, wrong) = found.unwrap_or_else(|| panic!("{planted:?} was not found"));
         println!("{planted:?}: seed {seed}: {wrong}");
     }
@@ -45,16 +46,16 @@ fn every_mistake_is_found() {
 #[test]
 fn the_same_seed_is_the_same_history() {
     for seed in 0..50 {
-        let plan = Plan::new(seed, Planted::Nothing);
+        let plan = HistoryPlan::new(seed, Planted::Nothing);
         assert_eq!(run(&plan, true).log, run(&plan, true).log, "seed {seed}");
     }
 }
 
 #[test]
 fn a_shrunk_plan_still_goes_wrong() {
-    let plan = Plan::new(0, Planted::NoSweeper);
-    let seed = (0..100).find(|seed| run(&Plan::new(*seed, plan.planted), false).wrong.is_some()).unwrap();
-    let small = shrink(&Plan::new(seed, plan.planted));
+    let plan = HistoryPlan::new(0, Planted::NoSweeper);
+    let seed = (0..100).find(|seed| run(&HistoryPlan::new(*seed, plan.planted), false).wrong.is_some()).unwrap();
+    let small = shrink(&HistoryPlan::new(seed, plan.planted));
     assert!(run(&small, false).wrong.is_some());
-    assert!(small.happenings.len() <= Plan::new(seed, plan.planted).happenings.len());
+    assert!(small.happenings.len() <= HistoryPlan::new(seed, plan.planted).happenings.len());
 }

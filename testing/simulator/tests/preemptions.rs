@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use simulator::scheme::Write;
-use simulator::{Plan, Planted, run, shrink};
+use simulator::{HistoryPlan, Planted, run, shrink};
 
 /// How many. `GANGMATCH_HISTORIES` runs another number, and `GANGMATCH_SEED` begins elsewhere.
 const HISTORIES: u64 = 1_000;
@@ -18,7 +18,7 @@ fn histories_with_preemption_hold() {
     let (first, count) = (number("GANGMATCH_SEED", 0), number("GANGMATCH_HISTORIES", HISTORIES));
     let (mut events, mut claims, mut preempted, mut crashes) = (0, 0, 0, BTreeSet::new());
     for seed in first..first + count {
-        let plan = Plan::with_preemption(seed, Planted::Nothing);
+        let plan = HistoryPlan::with_preemption(seed, Planted::Nothing);
         let outcome = run(&plan, false);
         events += outcome.events;
         claims += outcome.committed;
@@ -37,7 +37,7 @@ fn histories_with_preemption_hold() {
 #[test]
 fn k2_what_a_victim_has_freed_is_given_away_once() {
     for seed in [1_766, 4_792] {
-        let outcome = run(&Plan::with_preemption(seed, Planted::Nothing), false);
+        let outcome = run(&HistoryPlan::with_preemption(seed, Planted::Nothing), false);
         assert_eq!(outcome.wrong, None, "seed {seed}");
     }
 }
@@ -45,10 +45,11 @@ fn k2_what_a_victim_has_freed_is_given_away_once() {
 #[test]
 fn every_mistake_of_preemption_is_found() {
     for (planted, law) in Planted::OF_PREEMPTION {
-        let wrong = |seed: u64| run(&Plan::with_preemption(seed, planted), false).wrong.map(|wrong| (seed, wrong));
+        let wrong =
+            |seed: u64| run(&HistoryPlan::with_preemption(seed, planted), false).wrong.map(|wrong| (seed, wrong));
         let mut found = (0..5_000).filter_map(wrong).filter(|(_, wrong)| wrong.starts_with(law));
         let (seed, wrong) = found.next().unwrap_or_else(|| panic!("{law} does not find {planted:?}"));
-        let holds = run(&Plan::with_preemption(seed, Planted::Nothing), false).wrong;
+        let holds = run(&HistoryPlan::with_preemption(seed, Planted::Nothing), false).wrong;
         println!("{planted:?}: seed {seed}: {wrong}");
         assert_eq!(holds, None, "{planted:?}: seed {seed} holds without it");
     }

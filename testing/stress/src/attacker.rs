@@ -9,7 +9,7 @@ use serde_json::json;
 use testbed::tenants;
 use tokio::task::block_in_place;
 
-use crate::{Costly, Ends, Scene, Stage, client};
+use crate::{ChaosStage, Costly, Ends, Scene, client};
 
 /// What the attacker does in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) struct Attacker {
 
 impl Attacker {
     /// A new one, with a namespace and a plan.
-    pub(crate) async fn new(stage: &Stage, round: &str, random: &mut Random) -> Result<Attacker> {
+    pub(crate) async fn new(stage: &ChaosStage, round: &str, random: &mut Random) -> Result<Attacker> {
         let home = format!("hostile-{round}");
         let as_admin = Scene::new(stage, &home).await?;
         let mallory = block_in_place(|| tenants::admin_of(stage.plane, "mallory", &home))?;

@@ -23,8 +23,8 @@ pub use ads::{
 pub use etcd::Follower;
 pub use gate::Gate;
 pub use hostile::Costly;
-pub use proxy::{Fault, Flow, Logged, Plan, Proxy, RequestFacts, Weather};
+pub use proxy::{Fault, FaultPlan, Flow, Logged, Proxy, RequestFacts, Weather};
 pub use replica::Replica;
 pub use scene::Scene;
-pub use soak::{Report, Soak, soak};
-pub use stage::{Stage, client};
+pub use soak::{Soak, SoakReport, soak};
+pub use stage::{ChaosStage, client};

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::{Replica, Stage};
+use crate::{ChaosStage, Replica};
 
 /// How long anything may take that is bound to happen, on a busy machine.
 pub(crate) const LIMIT: Duration = Duration::from_secs(120);
@@ -32,7 +32,7 @@ impl Scene {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub async fn new(stage: &Stage, name: &str) -> Result<Scene> {
+    pub async fn new(stage: &ChaosStage, name: &str) -> Result<Scene> {
         let api: Api<Namespace> = Api::all(stage.client.clone());
         let mut namespace = Namespace::default();
         namespace.metadata.name = Some(name.to_owned());

@@ -17,7 +17,7 @@ use testbed::{Component, Options};
 use tokio::task::block_in_place;
 
 use crate::attacker::Attacker;
-use crate::{Ends, Fault, Flow, Replica, Scene, Stage, Weather};
+use crate::{ChaosStage, Ends, Fault, Flow, Replica, Scene, Weather};
 
 /// How long faults go on before the world may come to rest.
 const ROUND: Duration = Duration::from_secs(15);
@@ -47,7 +47,7 @@ pub struct Soak {
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct SoakReport {
     /// Rounds.
     pub rounds: usize,
     /// Faults, by kind.
@@ -66,13 +66,13 @@ pub struct Report {
 ///
 /// # Errors
 /// When a promise was broken, or the world does not come to rest; the error has the seed.
-pub async fn soak(wish: Soak, mut tell: impl FnMut(&Report)) -> Result<Report> {
+pub async fn soak(wish: Soak, mut tell: impl FnMut(&SoakReport)) -> Result<SoakReport> {
     let begun = Instant::now();
-    let stage = Stage::start(Options { kwok: true, ..Options::default() }).await?;
+    let stage = ChaosStage::start(Options { kwok: true, ..Options::default() }).await?;
     let flag: &[&str] = if wish.elect { &["--lease-seconds=3"] } else { &["--leader-elect=false"] };
     let replicas = vec![stage.replica(flag, wish.seed).await?, stage.replica(flag, wish.seed.wrapping_add(1)).await?];
     let mut play =
-        Play { attacks: wish.attacks, stage, replicas, random: Random::new(wish.seed), report: Report::default() };
+        Play { attacks: wish.attacks, stage, replicas, random: Random::new(wish.seed), report: SoakReport::default() };
     while begun.elapsed() < wish.time {
         let round = play.round().await;
         round.with_context(|| format!("in round {} of seed {}", play.report.rounds + 1, wish.seed))?;
@@ -85,10 +85,10 @@ pub async fn soak(wish: Soak, mut tell: impl FnMut(&Report)) -> Result<Report> {
 
 struct Play {
     attacks: bool,
-    stage: Stage,
+    stage: ChaosStage,
     replicas: Vec<Replica>,
     random: Random,
-    report: Report,
+    report: SoakReport,
 }
 
 impl Play {
@@ -270,7 +270,7 @@ impl Play {
     }
 }
 
-impl Report {
+impl SoakReport {
     fn note(&mut self, what: &str, times: usize) {
         if times > 0 {
             *self.faults.entry(what.to_owned()).or_default() += times;

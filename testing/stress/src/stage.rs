@@ -17,7 +17,7 @@ pub(crate) const REST_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The ground on which a play is played. The control plane ends with this program.
-pub struct Stage {
+pub struct ChaosStage {
     /// The processes behind the API.
     pub plane: &'static ControlPlane,
     /// The API server itself, as its admin: nothing happens to these requests.
@@ -27,12 +27,12 @@ pub struct Stage {
     controller: PathBuf,
 }
 
-impl Stage {
+impl ChaosStage {
     /// Starts it, without any controller.
     ///
     /// # Errors
     /// When something does not start.
-    pub async fn start(options: Options) -> Result<Stage> {
+    pub async fn start(options: Options) -> Result<ChaosStage> {
         let mut options = options;
         // Every revision is to be read.
         options.apiserver_flags.push("--etcd-compaction-interval=0".to_owned());
@@ -46,7 +46,7 @@ impl Stage {
         .await??;
         let client = client(plane.kubeconfig(), None).await?;
         let follower = Follower::start(&plane.etcd()?)?;
-        Ok(Stage { plane, client, follower, controller })
+        Ok(ChaosStage { plane, client, follower, controller })
     }
 
     /// Starts a controller behind a proxy of its own and waits until it is ready. `flags` are `--name=value`.

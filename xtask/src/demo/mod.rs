@@ -24,15 +24,15 @@ const LOOK: Duration = Duration::from_millis(500);
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// What plays the cluster.
-    #[arg(long, value_enum, default_value_t = Stage::Embedded)]
-    cluster: Stage,
+    #[arg(long, value_enum, default_value_t = DemoCluster::Embedded)]
+    cluster: DemoCluster,
     /// Stay until Ctrl-C, and print what to try.
     #[arg(long)]
     keep: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Stage {
+enum DemoCluster {
     /// An API server in one process, which is built in a minute or two. It does not check rights, and nothing runs pods.
     Embedded,
     /// A real control plane of local processes. It is built from Go modules the first time, which takes about 10 minutes.
@@ -44,9 +44,9 @@ enum Stage {
 /// The whole demonstration. Ctrl-C at any point leaves nothing running either.
 pub(crate) fn run(demo: &Demo) -> Result<()> {
     match demo.cluster {
-        Stage::Embedded => embedded::run(demo.keep),
-        Stage::Local => cluster::run(&Choice::Processes, demo.keep),
-        Stage::Kind => cluster::run(&Choice::Kind, demo.keep),
+        DemoCluster::Embedded => embedded::run(demo.keep),
+        DemoCluster::Local => cluster::run(&Choice::Processes, demo.keep),
+        DemoCluster::Kind => cluster::run(&Choice::Kind, demo.keep),
     }
 }
 

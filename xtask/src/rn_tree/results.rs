@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rntree::{Matchmaker, Report, Workload, simulate};
+use rntree::{Matchmaker, SimulationReport, Workload, simulate};
 use sampling::{deviation, mean, percentile};
 
 use super::{progress, real};
@@ -40,7 +40,7 @@ pub(super) struct Measured {
 }
 
 impl Outcome {
-    fn of(report: &Report) -> Outcome {
+    fn of(report: &SimulationReport) -> Outcome {
         let (basic, tree) = report.messages_per_node();
         let incidents = [report.restarts, report.retries, report.unmatched, report.lost];
         Outcome {

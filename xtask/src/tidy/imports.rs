@@ -1,8 +1,11 @@
-//! Turns what cargo knows of the crates into findings: which of them imports what it must not.
+//! Turns what cargo knows of the crates into findings: which of them imports what it must not, or does not use.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use serde_json::Value;
+
+use super::Source;
 
 /// Which crates of this repository each crate may import, tests included. No crate imports a program.
 const IMPORTS: [(&str, &[&str]); 27] = [
@@ -131,6 +134,26 @@ pub(crate) fn findings(metadata: &Value, reached: &Reached) -> Vec<String> {
             all.filter(|name| banned.contains(&name.as_str()))
                 .map(|name| format!("crate {member}: may not reach {name}")),
         );
+    }
+    findings
+}
+
+/// Dependencies that no source of their crate names.
+pub(crate) fn unnamed(metadata: &Value, root: &Path, sources: &[Source]) -> Vec<String> {
+    let packages = metadata.get("packages").and_then(Value::as_array).into_iter().flatten();
+    let mut findings = Vec::new();
+    for package in packages {
+        let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
+        let folder = Path::new(text("manifest_path")).parent().and_then(|folder| folder.strip_prefix(root).ok());
+        let Some(folder) = folder else { continue };
+        let own =
+            sources.iter().filter(|source| source.path.ends_with(".rs") && Path::new(&source.path).starts_with(folder));
+        let is_of_a_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let words: BTreeSet<&str> = own.flat_map(|source| source.text.split(|letter| !is_of_a_word(letter))).collect();
+        let dependencies = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+        let names: BTreeSet<&str> = dependencies.filter_map(|one| one.get("name")?.as_str()).collect();
+        let unnamed = names.into_iter().filter(|name| !words.contains(name.replace('-', "_").as_str()));
+        findings.extend(unnamed.map(|name| format!("crate {}: depends on {name}, and does not use it", text("name"))));
     }
     findings
 }

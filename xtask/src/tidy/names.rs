@@ -1,4 +1,4 @@
-//! Turns the sources into the names of types that one crate defines more than once.
+//! Turns the sources into the names of types that one crate defines more than once, or two crates that serve the tests.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,9 @@ use super::Source;
 use super::exceptions::{Found, Rule, Thing};
 
 const KEYWORDS: [&str; 5] = ["struct ", "enum ", "trait ", "union ", "type "];
+/// The crates in this folder count as one: a test uses several of them side by side. Crates that are shipped may share a name, such as
+/// `Job` or `Config`: of such crates, one is used through the other.
+const TESTING: &str = "testing";
 
 /// Every such name, with the files that define it. What a test or a function defines for itself does not count.
 pub(crate) fn found(sources: &[Source]) -> Found {
@@ -21,9 +24,12 @@ pub(crate) fn found(sources: &[Source]) -> Found {
     twice.map(|((of, name), files)| (thing(of, name), files)).collect()
 }
 
-/// The folder of the crate that a file belongs to: a program in `src/bin` is one of its own.
+/// The folder of the crate that a file belongs to: a program in `src/bin` is one of its own, and [`TESTING`] is one for all in it.
 fn crate_of(path: &str) -> Option<&str> {
     let (package, inside) = path.split_once("/src/")?;
+    if package.split('/').next() == Some(TESTING) {
+        return Some(TESTING);
+    }
     let Some(program) = inside.strip_prefix("bin/") else { return Some(package) };
     let name = program.split(['/', '.']).next()?;
     path.get(..package.len() + "/src/bin/".len() + name.len())

@@ -110,6 +110,17 @@ fn an_edge_that_nobody_needs_and_a_crate_that_is_gone_are_findings() {
 }
 
 #[test]
+fn a_dependency_that_no_source_names_is_a_finding() {
+    let dependencies = json!([{"name": "serde-json", "kind": null}, {"name": "kube", "kind": "dev"}]);
+    let metadata =
+        json!({"packages": [{"name": "a", "manifest_path": "/r/x/a/Cargo.toml", "dependencies": dependencies}]});
+    let sources =
+        [source("x/a/src/b.rs", "use serde_json::Value;\n// kubectl\n"), source("x/ab/src/c.rs", "use kube::Api;\n")];
+    let found = imports::unnamed(&metadata, std::path::Path::new("/r"), &sources);
+    assert_eq!(found, ["crate a: depends on kube, and does not use it"]);
+}
+
+#[test]
 fn a_crate_has_a_paragraph() {
     let metadata = json!({"packages": [{"name": "a"}, {"name": "b"}, {"name": "c"}]});
     let found = imports::undescribed(&metadata, "### a\nWhat it is.\n\n### b\n\n### cc\nWhat it is.\n");
@@ -125,6 +136,14 @@ fn a_type_name_is_defined_once_in_a_crate() {
     let said: Vec<_> =
         twice.iter().map(|(thing, files)| (thing.place.as_str(), thing.what.as_str(), files.len())).collect();
     assert_eq!(said, [("a", "Once", 2), ("a", "Seen", 2)]);
+}
+
+#[test]
+fn a_type_name_is_defined_once_in_the_crates_that_serve_the_tests() {
+    let all = ["testing/a/src/b.rs", "testing/c/src/bin/d/main.rs", "testing/c/tests/e.rs", "f/src/b.rs"];
+    let twice = names::found(&all.map(|path| source(path, "pub struct Seen;\n")));
+    let said: Vec<_> = twice.iter().map(|(thing, files)| (thing.place.as_str(), files.as_slice())).collect();
+    assert_eq!(said, [("testing", &all[..2].map(String::from)[..])]);
 }
 
 fn said(text: &str) -> Vec<String> {

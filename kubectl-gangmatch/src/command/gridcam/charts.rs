@@ -5,14 +5,14 @@ use std::time::Duration;
 use chart::{Chart, Curve};
 use gridcam::Outcome;
 
-use super::plan::Plan;
+use super::plan::SimulationPlan;
 use super::{Played, Run};
 
 /// How many points a curve over time has after the first.
 const POINTS: u32 = 120;
 
 /// The charts, each with the name of its file.
-pub(super) fn charts(plan: &Plan, played: &[Played<'_>]) -> [(&'static str, Chart); 3] {
+pub(super) fn charts(plan: &SimulationPlan, played: &[Played<'_>]) -> [(&'static str, Chart); 3] {
     let over_time = |title: &str, up: &'static str, value: &dyn Fn(&Run, u64) -> f64| Chart {
         title: format!("{}: {title}", plan.name),
         across: "hours",
@@ -38,7 +38,7 @@ pub(super) fn charts(plan: &Plan, played: &[Played<'_>]) -> [(&'static str, Char
 }
 
 /// The mean of all runs of a scheme over time, with its standard error.
-fn means(plan: &Plan, scheme: &Played<'_>, value: &dyn Fn(&Run, u64) -> f64) -> Curve {
+fn means(plan: &SimulationPlan, scheme: &Played<'_>, value: &dyn Fn(&Run, u64) -> f64) -> Curve {
     let mut curve = Curve { name: scheme.scheme.name.clone(), ..Curve::default() };
     for point in 0..=POINTS {
         let time = plan.until / u64::from(POINTS) * u64::from(point);

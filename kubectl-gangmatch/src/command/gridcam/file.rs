@@ -1,4 +1,4 @@
-//! The input file: YAML into a [`Plan`], and everything that is wrong with it into messages that say where.
+//! The input file: YAML into a [`SimulationPlan`], and everything that is wrong with it into messages that say where.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::durations::{Milliseconds, short};
-use super::plan::{Cluster, JOBS_MAX, JobSource, Named, Plan};
+use super::plan::{Cluster, JOBS_MAX, JobSource, Named, SimulationPlan};
 use crate::locate;
 use crate::manifests::yaml_problem;
 use crate::texts::{self, Text};
@@ -154,7 +154,7 @@ fn one() -> u64 {
 ///
 /// # Errors
 /// What is wrong with it, each with file and line.
-pub(super) fn read(text: &Text, path: &Path) -> Result<Plan, Vec<String>> {
+pub(super) fn read(text: &Text, path: &Path) -> Result<SimulationPlan, Vec<String>> {
     let description: Description = serde_saphyr::from_str(&text.text).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
         vec![format!("{}:{line}: column {column}: {}", text.name, yaml_problem(&error.to_string()))]
@@ -179,7 +179,7 @@ impl Reader<'_> {
         self.problems.push(format!("{}:{line}: {path}: {what}", self.text.name));
     }
 
-    fn plan(&mut self, from: Description, path: &Path) -> Option<Plan> {
+    fn plan(&mut self, from: Description, path: &Path) -> Option<SimulationPlan> {
         if from.offers.is_some() || from.jobs.is_some() {
             let field = if from.offers.is_some() { "offers" } else { "jobs" };
             self.wrong(field, "manifests are not simulated; write `clusters`, and `job` or `trace`");
@@ -216,7 +216,7 @@ impl Reader<'_> {
             let ClusterEntry { name, cpus, disk, memory } = entry;
             Cluster { name, amounts: Amounts { cpus, disk, memory } }
         };
-        Some(Plan {
+        Some(SimulationPlan {
             name: from.name,
             seed: from.seed,
             runs: from.runs,

@@ -17,7 +17,7 @@ use gridcam::{Amounts, Arrival, Freeze, Grid, Metrics, Outcome, Summary, arrival
 
 use crate::screen::{Screen, shown};
 use crate::texts;
-use plan::{JobSource, Named, Plan};
+use plan::{JobSource, Named, SimulationPlan};
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &GridcamArguments, out: &mut impl Write) -> anyhow:
 }
 
 /// The plan with what the command line says instead.
-fn chosen(mut plan: Plan, arguments: &GridcamArguments) -> anyhow::Result<Plan> {
+fn chosen(mut plan: SimulationPlan, arguments: &GridcamArguments) -> anyhow::Result<SimulationPlan> {
     for name in &arguments.scheme {
         if !plan.schemes.iter().any(|scheme| scheme.name == *name) {
             let names: Vec<&str> = plan.schemes.iter().map(|scheme| scheme.name.as_str()).collect();
@@ -149,14 +149,14 @@ fn chosen(mut plan: Plan, arguments: &GridcamArguments) -> anyhow::Result<Plan> 
     Ok(plan)
 }
 
-fn play<'p>(plan: &Plan, scheme: &'p Named, free: &[Amounts]) -> Played<'p> {
+fn play<'p>(plan: &SimulationPlan, scheme: &'p Named, free: &[Amounts]) -> Played<'p> {
     let grid = Grid { clusters: free, window: scheme.window, until: plan.until, timeout: plan.timeout };
     let runs: Vec<Run> = plan.seeds().map(|seed| one(plan, scheme, &grid, seed)).collect();
     let metrics: Vec<Metrics> = runs.iter().map(|run| run.metrics).collect();
     Played { scheme, summary: Summary::of(&metrics, &grid), runs }
 }
 
-fn one(plan: &Plan, scheme: &Named, grid: &Grid<'_>, seed: u64) -> Run {
+fn one(plan: &SimulationPlan, scheme: &Named, grid: &Grid<'_>, seed: u64) -> Run {
     let jobs = match &plan.source {
         JobSource::Laws(laws) => arrivals(laws, seed, plan.until, plan::JOBS_MAX),
         JobSource::Trace(jobs) => jobs.clone(),

@@ -4,11 +4,11 @@ use gridcam::{Amounts, Estimate, Metrics, Outcome, State, Summary};
 use serde_json::{Value, json};
 
 use super::durations::{clock, short};
-use super::plan::{JobSource, Plan};
+use super::plan::{JobSource, SimulationPlan};
 use super::{Played, Run};
 
 /// One row for each scheme, and a line for each whose queue stood still.
-pub(super) fn table(plan: &Plan, played: &[Played<'_>], timing: bool) -> String {
+pub(super) fn table(plan: &SimulationPlan, played: &[Played<'_>], timing: bool) -> String {
     let mut headings = vec![
         "SCHEME",
         "WINDOW",
@@ -46,7 +46,7 @@ pub(super) fn table(plan: &Plan, played: &[Played<'_>], timing: bool) -> String 
 }
 
 /// What was simulated.
-fn heading(plan: &Plan, played: &[Played<'_>]) -> String {
+fn heading(plan: &SimulationPlan, played: &[Played<'_>]) -> String {
     let mut parts = vec![plan.name.clone(), short(plan.until)];
     let jobs = played.first().map(|scheme| format!("{:.0} jobs", scheme.summary.submitted.mean)).unwrap_or_default();
     match (&plan.source, plan.runs) {
@@ -62,7 +62,7 @@ fn heading(plan: &Plan, played: &[Played<'_>]) -> String {
 }
 
 /// Which runs of a scheme stood still, and the first of them in full.
-fn stood_still(plan: &Plan, scheme: &Played<'_>) -> Option<String> {
+fn stood_still(plan: &SimulationPlan, scheme: &Played<'_>) -> Option<String> {
     let frozen: Vec<&Run> = scheme.runs.iter().filter(|run| run.freeze.is_some()).collect();
     let first = frozen.first()?;
     let freeze = first.freeze?;
@@ -91,7 +91,7 @@ fn estimate(of: Estimate, several: bool, unit: &str) -> String {
 }
 
 /// Everything, by scheme and run. Times in seconds, shares in percent.
-pub(super) fn json(plan: &Plan, played: &[Played<'_>]) -> Value {
+pub(super) fn json(plan: &SimulationPlan, played: &[Played<'_>]) -> Value {
     let seconds = |milliseconds: u64| std::time::Duration::from_millis(milliseconds).as_secs_f64();
     let scheme = |scheme: &Played<'_>| {
         json!({
@@ -173,7 +173,7 @@ fn thousandths(milliseconds: u64) -> String {
 }
 
 /// What became of each job of each run.
-pub(super) fn jobs(plan: &Plan, scheme: &Played<'_>) -> Vec<Value> {
+pub(super) fn jobs(plan: &SimulationPlan, scheme: &Played<'_>) -> Vec<Value> {
     let seconds = |milliseconds: u64| std::time::Duration::from_millis(milliseconds).as_secs_f64();
     let one = |run: &Run, outcome: &Outcome| {
         let job = run.jobs.get(outcome.job)?;

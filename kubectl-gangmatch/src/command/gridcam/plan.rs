@@ -6,7 +6,7 @@ use gridcam::{Amounts, Arrival, Laws, Scheme};
 pub(super) const JOBS_MAX: usize = 1_000_000;
 
 /// A whole simulation. Times in milliseconds.
-pub(super) struct Plan {
+pub(super) struct SimulationPlan {
     pub(super) name: String,
     pub(super) seed: u64,
     pub(super) runs: u64,
@@ -39,7 +39,7 @@ pub(super) struct Named {
     pub(super) window: u64,
 }
 
-impl Plan {
+impl SimulationPlan {
     /// The seeds of the runs.
     pub(super) fn seeds(&self) -> impl Iterator<Item = u64> + use<> {
         let first = self.seed;

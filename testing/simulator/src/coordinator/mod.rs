@@ -12,11 +12,11 @@ use std::rc::Rc;
 use claiming::{Action, Claim, Event, Reason, step};
 
 use crate::coordinator::preempting::Preempting;
-use crate::coordinator::shell::{Desk, Next, Stage};
+use crate::coordinator::shell::{ActionStage, Desk, Next};
 use crate::coordinator::view::{Seen, View, is_recreated_under_live_claims, views};
 use crate::objects::{Body, ObjectName, Stored, Uid};
 use crate::planted::Planted;
-use crate::server::{Patch, ServerAnswer, Verb};
+use crate::server::{ModelRequest, Patch, ServerAnswer};
 
 /// How long an undecided claim may take.
 const RESERVE_MS: u64 = 5_000;
@@ -48,7 +48,7 @@ pub struct Coordinator {
     /// What it knows of preemption, if there is any.
     pub preempting: Option<Preempting>,
     drives: BTreeMap<ObjectName, Drive>,
-    calls: BTreeMap<u64, (ObjectName, Option<Action>, Stage)>,
+    calls: BTreeMap<u64, (ObjectName, Option<Action>, ActionStage)>,
     /// When the calls about its lease were sent: an answer counts from then on, however late it is read.
     lease_calls: BTreeMap<u64, u64>,
     first_seen: BTreeMap<Uid, u64>,
@@ -71,7 +71,7 @@ struct Drive {
 }
 
 /// A request, and by which number its answer is known.
-pub type Request = (u64, Verb);
+pub type Request = (u64, ModelRequest);
 
 impl Coordinator {
     /// One that has seen this and drives nothing.
@@ -155,14 +155,16 @@ impl Coordinator {
             self.step_down();
         }
         let verb = match self.leads {
-            Some(_) => Verb::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number }),
-            None => Verb::Get(ObjectName::Leader),
+            Some(_) => {
+                ModelRequest::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number })
+            }
+            None => ModelRequest::Get(ObjectName::Leader),
         };
         Some(self.lease_call(verb, now_ms))
     }
 
-    fn lease_call(&mut self, verb: Verb, now_ms: u64) -> Request {
-        let request = self.call(ObjectName::Leader, None, Stage::Write, verb);
+    fn lease_call(&mut self, verb: ModelRequest, now_ms: u64) -> Request {
+        let request = self.call(ObjectName::Leader, None, ActionStage::Write, verb);
         self.lease_calls.insert(request.0, now_ms);
         request
     }
@@ -198,7 +200,8 @@ impl Coordinator {
         }
         let free = holder == u8::MAX || now_ms.saturating_sub(self.lease.1) > FOLLOW_MS;
         free.then(|| {
-            let verb = Verb::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
+            let verb =
+                ModelRequest::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
             self.lease_call(verb, now_ms)
         })
     }
@@ -208,7 +211,7 @@ impl Coordinator {
         let asked = self.calls.values().any(|(key, _, _)| matches!(key, ObjectName::Offer(_)));
         let unverified = self.seen.values().find(|one| one.offer().is_some() && !self.proven.contains(&one.uid));
         let key = unverified.filter(|_| !asked)?.key;
-        Some(self.call(key, None, Stage::List, Verb::List))
+        Some(self.call(key, None, ActionStage::List, ModelRequest::List))
     }
 
     /// Shared seats on which nobody sits: those who left last may each have seen the other one.
@@ -218,7 +221,7 @@ impl Coordinator {
             let used = |share: &String| offer.claims.values().any(|entry| entry.share.as_ref() == Some(share));
             Some((key, offer.shared.keys().find(|share| !used(share))?.clone()))
         })?;
-        Some(self.call(key, None, Stage::Write, Verb::Patch(key, Patch::TakeSeat { share })))
+        Some(self.call(key, None, ActionStage::Write, ModelRequest::Patch(key, Patch::TakeSeat { share })))
     }
 
     fn drive_due(&mut self, now_ms: u64, requests: &mut Vec<Request>) {
@@ -326,7 +329,7 @@ impl Coordinator {
         1_000_000 + i64::try_from(now_ms / 1000).unwrap_or(0) + self.skew_s
     }
 
-    fn call(&mut self, key: ObjectName, action: Option<Action>, stage: Stage, verb: Verb) -> Request {
+    fn call(&mut self, key: ObjectName, action: Option<Action>, stage: ActionStage, verb: ModelRequest) -> Request {
         self.token += 1;
         self.calls.insert(self.token, (key, action, stage));
         if action.is_some()
@@ -353,7 +356,7 @@ impl Coordinator {
             if let (ObjectName::Job(_), Some(own)) = (key, &mut self.preempting) {
                 return own
                     .answered(key, answer)
-                    .map(|verb| self.call(key, None, Stage::Write, verb))
+                    .map(|verb| self.call(key, None, ActionStage::Write, verb))
                     .into_iter()
                     .collect();
             }
@@ -375,7 +378,7 @@ impl Coordinator {
         let Some(drive) = self.drives.get_mut(&key) else { return requests };
         drive.waiting = drive.waiting.saturating_sub(1);
         if let (Action::CreateMatch, ServerAnswer::Done(stored)) = (action, answer)
-            && let (true, Some(found)) = (matches!(stage, Stage::Write), stored.found())
+            && let (true, Some(found)) = (matches!(stage, ActionStage::Write), stored.found())
         {
             drive.view = View::of(stored.uid, key, found);
             self.first_seen.insert(stored.uid, now_ms);
@@ -392,10 +395,12 @@ impl Coordinator {
     }
 
     /// The server says that what was asked for is not there: so it is forgotten, without waiting for the watch.
-    fn gone(&mut self, key: ObjectName, action: Action, stage: &Stage) {
+    fn gone(&mut self, key: ObjectName, action: Action, stage: &ActionStage) {
         let Some(drive) = self.drives.get(&key) else { return };
         let keys = match (action, stage) {
-            (Action::ReadDecision | Action::Commit | Action::Abort(_) | Action::Release(_), Stage::Write) => vec![key],
+            (Action::ReadDecision | Action::Commit | Action::Abort(_) | Action::Release(_), ActionStage::Write) => {
+                vec![key]
+            }
             (Action::StopWork | Action::ClearWork | Action::StartWork(_), _) => vec![drive.view.batch_key()],
             _ => Vec::new(),
         };

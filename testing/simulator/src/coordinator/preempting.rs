@@ -13,13 +13,13 @@ use policy::{Evictions, Permitted};
 
 use crate::coordinator::cycle::{Found, found};
 use crate::coordinator::preemption_pool::{PreemptionPool, Stand};
-use crate::coordinator::shell::Stage;
+use crate::coordinator::shell::ActionStage;
 use crate::coordinator::view::View;
 use crate::coordinator::{Coordinator, Request};
 use crate::objects::{Decision, Nomination, ObjectName, Uid};
 use crate::planted::Planted;
 use crate::scheme::Scheme;
-use crate::server::{Patch, ServerAnswer, Verb};
+use crate::server::{ModelRequest, Patch, ServerAnswer};
 
 /// How long nothing is preempted for a job whose nomination has come to nothing; twice as long each time.
 const PAUSE_MS: u64 = 1_000;
@@ -79,9 +79,9 @@ impl Preempting {
     }
 
     /// A write of a nomination is answered: what came to nothing is read.
-    pub(super) fn answered(&mut self, key: ObjectName, answer: &ServerAnswer) -> Option<Verb> {
+    pub(super) fn answered(&mut self, key: ObjectName, answer: &ServerAnswer) -> Option<ModelRequest> {
         let was_written = self.writing.remove(&key);
-        (was_written && !matches!(answer, ServerAnswer::Done(_))).then_some(Verb::Get(key))
+        (was_written && !matches!(answer, ServerAnswer::Done(_))).then_some(ModelRequest::Get(key))
     }
 
     fn pause(&mut self, job: Uid, now_ms: u64) {
@@ -128,7 +128,7 @@ impl Coordinator {
         let mut requests = Vec::new();
         self.find_gangs_with_preemption(preempting, now_ms, &mut requests);
         requests.into_iter().find_map(|(_, verb)| match verb {
-            Verb::Patch(key, Patch::Nominate { .. }) => Some(key),
+            ModelRequest::Patch(key, Patch::Nominate { .. }) => Some(key),
             _ => None,
         })
     }
@@ -207,7 +207,7 @@ impl Coordinator {
             own.pause(uid, now_ms);
         }
         let patch = Patch::DropNomination { uid, at_s: nomination.at_s, victims: nomination.victims.clone() };
-        requests.push(self.call(key, None, Stage::Write, Verb::Patch(key, patch)));
+        requests.push(self.call(key, None, ActionStage::Write, ModelRequest::Patch(key, patch)));
     }
 
     /// N1: which gangs are to end for the jobs that a cycle has left over.
@@ -258,7 +258,7 @@ impl Coordinator {
             own.writing.insert(stored.key);
             let nomination = Nomination { at_s: now_s, members: found.members, victims };
             let patch = Patch::Nominate { uid: stored.uid, version: stored.version, nomination };
-            requests.push(self.call(stored.key, None, Stage::Write, Verb::Patch(stored.key, patch)));
+            requests.push(self.call(stored.key, None, ActionStage::Write, ModelRequest::Patch(stored.key, patch)));
         }
     }
 

@@ -8,19 +8,19 @@ use crate::coordinator::SILENT_MS;
 use crate::coordinator::view::{Seen, View, from};
 use crate::objects::{Batch, Body, Decision, HeldClaim, ObjectName, Stored};
 use crate::planted::Planted;
-use crate::server::{Patch, ServerAnswer, Verb};
+use crate::server::{ModelRequest, Patch, ServerAnswer};
 
 /// What comes next of an action.
 pub enum Next {
     /// This request, and then on to this stage.
-    Ask(Verb, Stage),
+    Ask(ModelRequest, ActionStage),
     /// It is done.
     Done(Event),
 }
 
 /// How far an action has come.
 #[derive(Clone, Debug)]
-pub enum Stage {
+pub enum ActionStage {
     /// The one write it consists of was sent.
     Write,
     /// The write was refused; the object is read, so that it is known.
@@ -60,10 +60,12 @@ impl Desk<'_> {
     pub fn begin(&self, action: Action) -> Next {
         let claim = self.view.uid;
         let root = ObjectName::Job(self.view.root.0);
-        let write = |key: ObjectName, patch: Patch| Next::Ask(Verb::Patch(key, patch), Stage::Write);
+        let write = |key: ObjectName, patch: Patch| Next::Ask(ModelRequest::Patch(key, patch), ActionStage::Write);
         match action {
             Action::CreateMatch => match &self.view.found {
-                Some(found) => Next::Ask(Verb::Create(self.view.key, Body::Match(found.clone())), Stage::Write),
+                Some(found) => {
+                    Next::Ask(ModelRequest::Create(self.view.key, Body::Match(found.clone())), ActionStage::Write)
+                }
                 None => Next::Done(Event::Failed(action)),
             },
             Action::ReserveRoot => {
@@ -80,7 +82,7 @@ impl Desk<'_> {
             Action::NotifyAgent(leg, ballot) => self.to_leg(action, leg, Patch::TellAgent { claim, ballot: ballot.0 }),
             Action::StopAgent(leg) => self.to_leg(action, leg, Patch::StopAgent { claim }),
             Action::MarkLost(leg) => match self.view.legs.get(leg) {
-                Some(member) => Next::Ask(Verb::Get(ObjectName::Alive(member.offer)), Stage::Lease),
+                Some(member) => Next::Ask(ModelRequest::Get(ObjectName::Alive(member.offer)), ActionStage::Lease),
                 None => Next::Done(Event::Failed(action)),
             },
             Action::Free(leg) => self.to_leg(action, leg, Patch::Free { claim, with_seat: self.sits_alone(leg) }),
@@ -99,50 +101,50 @@ impl Desk<'_> {
             Action::ReadDecision if self.planted == Planted::BelievesAbsence && self.view.found.is_none() => {
                 Next::Done(Event::DecisionRead(claiming::Decision::Gone))
             }
-            Action::ReadDecision => Next::Ask(Verb::Get(self.view.key), Stage::Write),
+            Action::ReadDecision => Next::Ask(ModelRequest::Get(self.view.key), ActionStage::Write),
             Action::ListEntries if self.planted == Planted::LooksForNoEntries => Next::Done(Event::NoEntries),
-            Action::ListEntries if self.view.found.is_none() => Next::Ask(Verb::List, Stage::List),
+            Action::ListEntries if self.view.found.is_none() => Next::Ask(ModelRequest::List, ActionStage::List),
             Action::ListEntries => {
                 let unknown = |leg: &usize| self.holds.get(*leg) != Some(&Hold::Held);
                 self.reads((0..self.view.legs.len()).filter(unknown).collect(), action)
             }
             Action::ListWork if self.planted == Planted::LooksForNoWork => Next::Done(Event::NoWork),
-            Action::ListWork => Next::Ask(Verb::ListWork(claim), Stage::List),
+            Action::ListWork => Next::Ask(ModelRequest::ListWork(claim), ActionStage::List),
             Action::MakeWork => {
                 let members = self.view.legs.iter().map(|leg| (leg.offer, leg.uid)).collect();
                 let started = self.planted == Planted::StartsAtOnce;
                 let batch = Batch { of: claim, members, suspended: !started, runs: started, finished: false };
-                Next::Ask(Verb::Create(self.view.batch_key(), Body::Batch(batch)), Stage::Write)
+                Next::Ask(ModelRequest::Create(self.view.batch_key(), Body::Batch(batch)), ActionStage::Write)
             }
-            Action::ClearWork => Next::Ask(Verb::Get(self.view.batch_key()), Stage::Write),
+            Action::ClearWork => Next::Ask(ModelRequest::Get(self.view.batch_key()), ActionStage::Write),
             Action::StartWork(uid) => write(self.view.batch_key(), Patch::Start { uid: uid.0 }),
-            Action::StopWork => Next::Ask(Verb::Get(self.view.batch_key()), Stage::Write),
+            Action::StopWork => Next::Ask(ModelRequest::Get(self.view.batch_key()), ActionStage::Write),
         }
     }
 
     /// What follows from an answer, which is in `seen` already.
-    pub fn go_on(&self, action: Action, stage: Stage, answer: &ServerAnswer) -> Next {
+    pub fn go_on(&self, action: Action, stage: ActionStage, answer: &ServerAnswer) -> Next {
         let failed = Next::Done(Event::Failed(action));
         if let ServerAnswer::Lost = answer {
             return failed;
         }
         match stage {
-            Stage::Reread(Event::DecisionRead(_)) => Next::Done(Event::Decided(self.register_of(answer))),
-            Stage::Reread(event) => Next::Done(event),
-            Stage::Reads(mut left) => match left.pop() {
-                Some(key) => Next::Ask(Verb::Get(key), Stage::Reads(left)),
+            ActionStage::Reread(Event::DecisionRead(_)) => Next::Done(Event::Decided(self.register_of(answer))),
+            ActionStage::Reread(event) => Next::Done(event),
+            ActionStage::Reads(mut left) => match left.pop() {
+                Some(key) => Next::Ask(ModelRequest::Get(key), ActionStage::Reads(left)),
                 None => self.read_all(action),
             },
-            Stage::List => self.listed(action, answer),
-            Stage::Stopping(tries) => self.stopping(tries, answer),
-            Stage::Lease => self.lose(action, answer),
-            Stage::Write => self.written(action, answer),
+            ActionStage::List => self.listed(action, answer),
+            ActionStage::Stopping(tries) => self.stopping(tries, answer),
+            ActionStage::Lease => self.lose(action, answer),
+            ActionStage::Write => self.written(action, answer),
         }
     }
 
     fn written(&self, action: Action, answer: &ServerAnswer) -> Next {
         let failed = Event::Failed(action);
-        let reread = |key: ObjectName, event: Event| Next::Ask(Verb::Get(key), Stage::Reread(event));
+        let reread = |key: ObjectName, event: Event| Next::Ask(ModelRequest::Get(key), ActionStage::Reread(event));
         let root = ObjectName::Job(self.view.root.0);
         let event = match (action, answer) {
             (Action::CreateMatch, ServerAnswer::Done(_)) => Event::MatchCreated,
@@ -214,19 +216,19 @@ impl Desk<'_> {
         let entry = HeldClaim { of: self.view.key, takes: leg.takes, share: leg.share.clone(), agent, ballot: 0 };
         let (uid, generation, claim, epoch) = (leg.uid, leg.generation, self.view.uid, self.epoch);
         let patch = Patch::Reserve { uid, generation, claim, entry, epoch };
-        Next::Ask(Verb::Patch(ObjectName::Offer(leg.offer), patch), Stage::Write)
+        Next::Ask(ModelRequest::Patch(ObjectName::Offer(leg.offer), patch), ActionStage::Write)
     }
 
     fn to_leg(&self, action: Action, number: usize, patch: Patch) -> Next {
         match self.view.legs.get(number) {
-            Some(leg) => Next::Ask(Verb::Patch(ObjectName::Offer(leg.offer), patch), Stage::Write),
+            Some(leg) => Next::Ask(ModelRequest::Patch(ObjectName::Offer(leg.offer), patch), ActionStage::Write),
             None => Next::Done(Event::Failed(action)),
         }
     }
 
     fn reread_leg(&self, number: usize, event: Event) -> Next {
         match self.view.legs.get(number) {
-            Some(leg) => Next::Ask(Verb::Get(ObjectName::Offer(leg.offer)), Stage::Reread(event)),
+            Some(leg) => Next::Ask(ModelRequest::Get(ObjectName::Offer(leg.offer)), ActionStage::Reread(event)),
             None => Next::Done(event),
         }
     }
@@ -239,7 +241,7 @@ impl Desk<'_> {
             left.push(ObjectName::Job(self.view.root.0));
         }
         match left.pop() {
-            Some(key) => Next::Ask(Verb::Get(key), Stage::Reads(left)),
+            Some(key) => Next::Ask(ModelRequest::Get(key), ActionStage::Reads(left)),
             None => self.read_all(action),
         }
     }
@@ -303,7 +305,10 @@ impl Desk<'_> {
                 let ended = self.seen.values().find(|other| other.uid == of && other.found().is_some());
                 let over = ended.and_then(|other| other.found()).is_none_or(|found| found.decision.is_over());
                 match of != self.view.uid && over {
-                    true => Next::Ask(Verb::Delete(stored.key, stored.uid), Stage::Reread(Event::Work(Work::Absent))),
+                    true => Next::Ask(
+                        ModelRequest::Delete(stored.key, stored.uid),
+                        ActionStage::Reread(Event::Work(Work::Absent)),
+                    ),
                     false => Next::Done(Event::Failed(Action::ClearWork)),
                 }
             }
@@ -315,9 +320,10 @@ impl Desk<'_> {
     fn stop(&self, answer: &ServerAnswer) -> Next {
         match answer {
             ServerAnswer::Done(stored) => match stored.batch() {
-                Some(batch) if batch.of == self.view.uid && !batch.finished => {
-                    Next::Ask(Verb::Patch(stored.key, Patch::Suspend { uid: stored.uid }), Stage::Stopping(0))
-                }
+                Some(batch) if batch.of == self.view.uid && !batch.finished => Next::Ask(
+                    ModelRequest::Patch(stored.key, Patch::Suspend { uid: stored.uid }),
+                    ActionStage::Stopping(0),
+                ),
                 _ => Next::Done(Event::Work(Work::Absent)),
             },
             ServerAnswer::Missing => Next::Done(Event::Work(Work::Absent)),
@@ -330,10 +336,11 @@ impl Desk<'_> {
         match answer {
             ServerAnswer::Done(stored) => match stored.batch() {
                 Some(batch) if batch.finished => Next::Done(Event::Work(Work::Finished(true))),
-                Some(batch) if !batch.runs => {
-                    Next::Ask(Verb::Delete(stored.key, stored.uid), Stage::Reread(Event::Work(Work::Absent)))
-                }
-                _ if tries < 20 => Next::Ask(Verb::Get(stored.key), Stage::Stopping(tries + 1)),
+                Some(batch) if !batch.runs => Next::Ask(
+                    ModelRequest::Delete(stored.key, stored.uid),
+                    ActionStage::Reread(Event::Work(Work::Absent)),
+                ),
+                _ if tries < 20 => Next::Ask(ModelRequest::Get(stored.key), ActionStage::Stopping(tries + 1)),
                 _ => Next::Done(Event::Failed(Action::StopWork)),
             },
             ServerAnswer::Missing => Next::Done(Event::Work(Work::Absent)),
@@ -357,7 +364,7 @@ impl Desk<'_> {
 
     fn decide(&self, to: Decision, reason: Option<Reason>) -> Next {
         let patch = Patch::Decide { uid: self.view.uid, from: from(to), to, reason, at_s: self.clock_s };
-        Next::Ask(Verb::Patch(self.view.key, patch), Stage::Write)
+        Next::Ask(ModelRequest::Patch(self.view.key, patch), ActionStage::Write)
     }
 
     /// That somebody is gone is believed from the server only.

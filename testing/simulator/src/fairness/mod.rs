@@ -10,8 +10,8 @@ mod reservations;
 mod setting;
 mod world;
 
-pub use report::{Put, Report};
-pub use setting::{BigJob, Machine, Past, ReservationRules, Rules, Setting, Workload};
+pub use report::{FairnessReport, Put};
+pub use setting::{BigJob, Machine, PriorUse, ReservationRules, Rules, Setting, Workload};
 
 use anyhow::Result;
 
@@ -21,7 +21,7 @@ use world::Simulation;
 ///
 /// # Errors
 /// If an expression of the setting cannot be parsed.
-pub fn run(setting: &Setting) -> Result<Report> {
+pub fn run(setting: &Setting) -> Result<FairnessReport> {
     let mut world = Simulation::new(setting)?;
     world.run();
     Ok(world.report)

@@ -11,7 +11,7 @@ pub struct Put {
 
 /// Figures of a simulation. Charges are in micros.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct FairnessReport {
     /// By half-life and account, what was held: charge times seconds.
     pub held: Vec<Vec<i128>>,
     /// What was charged, times seconds.
@@ -40,7 +40,7 @@ pub struct Report {
     pub kept_idle: i64,
 }
 
-impl Report {
+impl FairnessReport {
     /// By half-life, how far the account that is farthest from its weight is from it: in points of a hundred.
     pub fn distances(&self, weights: &[i64]) -> Vec<f64> {
         let all_weights: i64 = weights.iter().sum();

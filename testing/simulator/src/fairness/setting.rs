@@ -20,7 +20,7 @@ pub struct Setting {
     /// The jobs.
     pub workload: Workload,
     /// What was before.
-    pub past: Past,
+    pub past: PriorUse,
     /// The administrator's terms of preemption; absent: nothing is preempted.
     pub rules: Option<Rules>,
     /// The administrator's terms of reservation; absent: nothing is reserved.
@@ -84,7 +84,7 @@ pub struct ReservationRules {
 
 /// What was before the simulation begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Past {
+pub enum PriorUse {
     /// Nothing was used.
     Fresh,
     /// This account has had everything for a long time, and its jobs run.
@@ -142,7 +142,7 @@ impl Setting {
             until: half_life * half_lives,
             machines: vec![Machine { rank: "0".to_owned() }; slots],
             workload: Workload::Saturated { mean_run: half_life / 20, sizes: vec![1] },
-            past: Past::Fresh,
+            past: PriorUse::Fresh,
             rules: None,
             reservation: None,
             big: None,
@@ -172,7 +172,7 @@ impl Setting {
             until: 60 * 86_400,
             machines: [2, 0, 1].map(prefers).to_vec(),
             workload: Workload::Fixed(vec![(vec![0, 1], run), (vec![1, 2], run), (vec![2, 0], run)]),
-            past: Past::Fresh,
+            past: PriorUse::Fresh,
             rules: Some(Rules { evictions_per_hour: 36_000, grace_seconds: 0, ..Rules::of(&[Mode::Rank]) }),
             reservation: None,
             big: None,

@@ -14,8 +14,8 @@ use crate::fairness::accounts::{CHARGE_OF_ONE, Party, policy_of};
 use crate::fairness::claims::{Running, charge_of};
 use crate::fairness::nominations::{HeldForJob, terms};
 use crate::fairness::pool::SimulatedPool;
-use crate::fairness::report::Report;
-use crate::fairness::{Past, Setting, Workload};
+use crate::fairness::report::FairnessReport;
+use crate::fairness::{PriorUse, Setting, Workload};
 
 /// How many jobs of each account wait in a full pool, beside those that were preempted.
 const BACKLOG: usize = 3;
@@ -53,7 +53,7 @@ pub(super) struct Simulation<'s> {
     chance: Chance,
     /// When the next job of a stream arrives.
     next_arrival: i64,
-    pub(super) report: Report,
+    pub(super) report: FairnessReport,
 }
 
 impl<'s> Simulation<'s> {
@@ -98,7 +98,7 @@ impl<'s> Simulation<'s> {
             now: 0,
             chance: Chance::new(setting.seed),
             next_arrival: if is_stream { 1 } else { i64::MAX },
-            report: Report::default(),
+            report: FairnessReport::default(),
         })
     }
 
@@ -128,7 +128,7 @@ impl<'s> Simulation<'s> {
 
     /// What was before, and the first jobs.
     fn begin(&mut self) {
-        if let Past::Monopoly(account) = self.setting.past {
+        if let PriorUse::Monopoly(account) = self.setting.past {
             while self.holders.contains(&None) {
                 let before = self.running.len();
                 self.feed(account);

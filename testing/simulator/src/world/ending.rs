@@ -2,9 +2,9 @@
 
 use crate::invariants::leaks;
 use crate::planted::Planted;
-use crate::world::World;
+use crate::world::ModelCluster;
 
-impl World {
+impl ModelCluster {
     /// The world has come to rest, or should have.
     pub(super) fn end(&mut self, rested: bool) {
         if !rested {

@@ -17,9 +17,9 @@ use crate::coordinator::{Coordinator, Request};
 use crate::invariants::{AtWork, Chronicle};
 use crate::nominated::{Preemptions, takes_what_is_nominated};
 use crate::objects::{Body, Job, ObjectName, Stored};
-use crate::plan::{CALM_MS, Happening, Plan};
+use crate::plan::{CALM_MS, Happening, HistoryPlan};
 use crate::scheme::Write;
-use crate::server::{Patch, Server, ServerAnswer, StoredChange, Verb};
+use crate::server::{ModelRequest, ModelServer, Patch, ServerAnswer, StoredChange};
 use crate::world::people::offer;
 
 /// A call that was not answered by then is lost.
@@ -37,7 +37,7 @@ enum Who {
 
 #[derive(Debug)]
 enum WorldEvent {
-    Arrives { from: Who, life: u32, token: u64, verb: Rc<Verb>, answered: bool },
+    Arrives { from: Who, life: u32, token: u64, verb: Rc<ModelRequest>, answered: bool },
     Answered { to: Who, life: u32, token: u64, answer: ServerAnswer },
     Watched { by: Who, life: u32, key: ObjectName, stored: Option<Rc<Stored>>, version: u64 },
     Relisted { by: u8, life: u32 },
@@ -93,13 +93,13 @@ pub struct HistoryOutcome {
 }
 
 /// The world.
-pub struct World {
-    plan: Plan,
+pub struct ModelCluster {
+    plan: HistoryPlan,
     chance: Chance,
     now_ms: u64,
     order: u64,
     queue: BinaryHeap<Reverse<Later>>,
-    server: Server,
+    server: ModelServer,
     coordinators: Vec<Coordinator>,
     lives: Vec<u32>,
     paused_ms: Vec<u64>,
@@ -114,8 +114,8 @@ pub struct World {
 }
 
 /// Runs a plan to its end.
-pub fn run(plan: &Plan, logs: bool) -> HistoryOutcome {
-    let mut world = World::new(plan, logs);
+pub fn run(plan: &HistoryPlan, logs: bool) -> HistoryOutcome {
+    let mut world = ModelCluster::new(plan, logs);
     world.begin();
     while world.outcome.wrong.is_none() {
         let Some(Reverse(later)) = world.queue.pop() else { break };
@@ -133,18 +133,18 @@ pub fn run(plan: &Plan, logs: bool) -> HistoryOutcome {
     world.outcome
 }
 
-impl World {
-    fn new(plan: &Plan, logs: bool) -> World {
+impl ModelCluster {
+    fn new(plan: &HistoryPlan, logs: bool) -> ModelCluster {
         let count = usize::from(plan.coordinators);
         let agents =
             plan.offers.iter().enumerate().map(|(number, (agent, _))| agent.then(|| Minder::new(number as u8)));
-        World {
+        ModelCluster {
             plan: plan.clone(),
             chance: Chance::new(plan.seed ^ 0x5eed),
             now_ms: 0,
             order: 0,
             queue: BinaryHeap::new(),
-            server: Server { planted: plan.planted, ..Server::default() },
+            server: ModelServer { planted: plan.planted, ..ModelServer::default() },
             coordinators: Vec::new(),
             lives: vec![0; count],
             paused_ms: vec![0; count],
@@ -258,8 +258,9 @@ impl World {
     }
 
     /// Whether a coordinator begins a claim on something that it knows to be held for another job.
-    fn gives_away(&self, from: Who, verb: &Verb) -> Option<String> {
-        let (Who::Coordinator(number), Verb::Create(ObjectName::Match(..), Body::Match(found))) = (from, verb) else {
+    fn gives_away(&self, from: Who, verb: &ModelRequest) -> Option<String> {
+        let (Who::Coordinator(number), ModelRequest::Create(ObjectName::Match(..), Body::Match(found))) = (from, verb)
+        else {
             return None;
         };
         let coordinator = self.coordinators.get(usize::from(number))?;
@@ -274,7 +275,7 @@ impl World {
         }
     }
 
-    fn arrives(&mut self, from: Who, life: u32, token: u64, verb: &Verb, answered: bool) {
+    fn arrives(&mut self, from: Who, life: u32, token: u64, verb: &ModelRequest, answered: bool) {
         let crash = self.crash_at(from, life, verb);
         if let Some((number, true)) = crash {
             return self.crash(number);
@@ -282,7 +283,7 @@ impl World {
         let (answer, change) = self.server.ask(verb);
         if self.logs
             && (std::env::var_os("GETS").is_some()
-                || !matches!(verb, Verb::Get(_) | Verb::Patch(_, Patch::Renew { .. })))
+                || !matches!(verb, ModelRequest::Get(_) | ModelRequest::Patch(_, Patch::Renew { .. })))
         {
             let text = match &answer {
                 ServerAnswer::Done(stored) => format!("done, version {}", stored.version),
@@ -304,7 +305,7 @@ impl World {
     }
 
     /// The coordinator that crashes at this write, and whether it does so before it.
-    fn crash_at(&mut self, from: Who, life: u32, verb: &Verb) -> Option<(u8, bool)> {
+    fn crash_at(&mut self, from: Who, life: u32, verb: &ModelRequest) -> Option<(u8, bool)> {
         let (Who::Coordinator(number), true, false) = (from, life == self.life(from), self.is_calm()) else {
             return None;
         };
@@ -312,11 +313,11 @@ impl World {
             self.server.objects.get(key).is_some_and(|one| one.job().is_some_and(|job| job.nomination.is_some()))
         };
         let write = match verb {
-            Verb::Patch(_, Patch::Nominate { .. }) => Write::N1,
-            Verb::Patch(_, Patch::Decide { reason: Some(Reason::Preempted), .. }) => Write::N2,
-            Verb::Patch(_, Patch::FreeRoot { preempted: true, .. }) => Write::N3,
-            Verb::Patch(key, Patch::ReserveRoot { .. }) if is_nominated(key) => Write::N4,
-            Verb::Patch(_, Patch::DropNomination { .. }) => Write::N5,
+            ModelRequest::Patch(_, Patch::Nominate { .. }) => Write::N1,
+            ModelRequest::Patch(_, Patch::Decide { reason: Some(Reason::Preempted), .. }) => Write::N2,
+            ModelRequest::Patch(_, Patch::FreeRoot { preempted: true, .. }) => Write::N3,
+            ModelRequest::Patch(key, Patch::ReserveRoot { .. }) if is_nominated(key) => Write::N4,
+            ModelRequest::Patch(_, Patch::DropNomination { .. }) => Write::N5,
             _ => return None,
         };
         let is_before = *self.plan.scheme.as_ref()?.crashes.get(&write)?;

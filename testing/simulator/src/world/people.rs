@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::objects::{Body, Job, ObjectName, Offer};
 use crate::plan::Happening;
-use crate::server::Verb;
-use crate::world::{Who, World, WorldEvent};
+use crate::server::ModelRequest;
+use crate::world::{ModelCluster, Who, WorldEvent};
 
-impl World {
+impl ModelCluster {
     pub(super) fn inject(&mut self, happening: Happening) {
         self.log(format!("{happening:?}"));
         match happening {
@@ -92,7 +92,7 @@ impl World {
     }
 
     pub(super) fn makes(&mut self, key: ObjectName, body: Body) {
-        let (_, change) = self.server.ask(&Verb::Create(key, body));
+        let (_, change) = self.server.ask(&ModelRequest::Create(key, body));
         change.into_iter().for_each(|change| self.changed(change));
     }
 
@@ -111,7 +111,7 @@ impl World {
 
     fn deletes(&mut self, key: ObjectName) {
         let Some(stored) = self.server.objects.get(&key).cloned() else { return };
-        let (_, change) = self.server.ask(&Verb::Delete(key, stored.uid));
+        let (_, change) = self.server.ask(&ModelRequest::Delete(key, stored.uid));
         change.into_iter().for_each(|change| self.changed(change));
         if let ObjectName::Job(_) = key {
             // the garbage collector takes its Matches

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{ArgAction, Parser};
-use stress::{Report, Soak, soak};
+use stress::{Soak, SoakReport, soak};
 
 /// Faults by chance between the real controller and the real API server, audited revision by revision.
 #[derive(Parser)]
@@ -53,11 +53,11 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn run(wish: Soak) -> Result<Report> {
+async fn run(wish: Soak) -> Result<SoakReport> {
     soak(wish, |report| line(&format!("round {}: {}", report.rounds, sum(report)))).await
 }
 
-fn sum(report: &Report) -> String {
+fn sum(report: &SoakReport) -> String {
     let audited = &report.audited;
     format!(
         "{} faults, {} writes ({} refused with 409 or 422), {} revisions audited, {} gangs committed, {} aborted, {} released; \

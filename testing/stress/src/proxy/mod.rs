@@ -17,7 +17,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
 pub use flow::Flow;
-pub use plan::{Fault, Plan, RequestFacts, Weather};
+pub use plan::{Fault, FaultPlan, RequestFacts, Weather};
 
 /// One request that came through.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ struct Shared {
     upstream: Client,
     /// Where reads and watches go, if elsewhere.
     readers: Option<Client>,
-    plan: Mutex<Plan>,
+    plan: Mutex<FaultPlan>,
     log: Mutex<Vec<Logged>>,
     flow: watch::Sender<Flow>,
     /// Whether held writes may go.
@@ -78,7 +78,7 @@ impl Proxy {
             address: listener.local_addr()?.to_string(),
             upstream: Client::try_from(config)?,
             readers,
-            plan: Mutex::new(Plan::new(seed)),
+            plan: Mutex::new(FaultPlan::new(seed)),
             log: Mutex::default(),
             flow: watch::Sender::new(Flow::Open),
             let_go: watch::Sender::new(false),
@@ -105,7 +105,7 @@ impl Proxy {
     }
 
     /// What becomes of which request, to be read and changed.
-    pub fn plan(&self) -> MutexGuard<'_, Plan> {
+    pub fn plan(&self) -> MutexGuard<'_, FaultPlan> {
         self.shared.plan.lock()
     }
 

@@ -71,18 +71,18 @@ pub struct Weather {
 
 /// What becomes of which request.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct FaultPlan {
     ordinals: BTreeMap<String, usize>,
     rules: BTreeMap<(String, usize), Fault>,
     weather: Option<Weather>,
     random: Random,
 }
 
-impl Plan {
+impl FaultPlan {
     /// Nothing happens to anybody, as long as nobody says so.
     #[must_use]
-    pub fn new(seed: u64) -> Plan {
-        Plan { ordinals: BTreeMap::new(), rules: BTreeMap::new(), weather: None, random: Random::new(seed) }
+    pub fn new(seed: u64) -> FaultPlan {
+        FaultPlan { ordinals: BTreeMap::new(), rules: BTreeMap::new(), weather: None, random: Random::new(seed) }
     }
 
     /// Injects this into the write with this ordinal in a namespace, once.
@@ -129,7 +129,7 @@ mod tests {
 
     const PATCH: &str = "/apis/gangmatch.dev/v1alpha1/namespaces/here/jobs/j/status?fieldManager=x";
 
-    fn judged(plan: &mut Plan, method: &str, path: &str) -> (usize, Option<Fault>) {
+    fn judged(plan: &mut FaultPlan, method: &str, path: &str) -> (usize, Option<Fault>) {
         let mut asked = RequestFacts::new(method, path);
         let fault = plan.judge(&mut asked);
         (asked.ordinal, fault)
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn writes_are_counted_by_namespace_and_struck_once() {
-        let mut plan = Plan::new(1);
+        let mut plan = FaultPlan::new(1);
         plan.strike("here", 2, Fault::KilledBefore);
         assert_eq!(judged(&mut plan, "PATCH", PATCH), (1, None));
         assert_eq!(judged(&mut plan, "GET", PATCH), (0, None), "a read is none");
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn the_same_seed_brings_the_same_weather() {
         let run = |seed| {
-            let mut plan = Plan::new(seed);
+            let mut plan = FaultPlan::new(seed);
             plan.set_weather(Some(Weather { writes: 300, faults: vec![Fault::Lost, Fault::AnswerLost], reads: 0 }));
             (0..200).map(|_| judged(&mut plan, "PATCH", PATCH).1).collect::<Vec<_>>()
         };

@@ -7,7 +7,7 @@ use crds::{Job, JobPhase, Machine};
 use kube::Client;
 use kube::api::{Api, ListParams};
 use serde_json::json;
-use stress::{Gate, Scene, Stage};
+use stress::{ChaosStage, Gate, Scene};
 use testbed::control_plane::processes::Signal;
 use tokio::task::block_in_place;
 
@@ -56,7 +56,7 @@ async fn go_on(here: &Scene) -> Result<()> {
     here.create(&stress::machine("m0")).await.map(drop)
 }
 
-async fn lags(stage: &Stage, gate: &Gate, behind: &str) -> Result<()> {
+async fn lags(stage: &ChaosStage, gate: &Gate, behind: &str) -> Result<()> {
     let alone: &[&str] = &["--leader-elect=false"];
     let stale = stage.replica_reading(behind, alone, 1).await?;
     let fresh = stage.replica(alone, 2).await?;

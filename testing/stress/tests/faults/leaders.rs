@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use crds::{Decision, Job, JobPhase};
 use serde_json::json;
-use stress::{Fault, Replica, Scene, Stage};
+use stress::{ChaosStage, Fault, Replica, Scene};
 use testbed::control_plane::processes::Signal;
 
 use crate::play::{play, scene};
@@ -61,7 +61,7 @@ async fn until_all_are_over(here: &Scene, names: &[String], replicas: &mut [Repl
 }
 
 /// Leaders by election, with a short lease.
-async fn elected(stage: &Stage) -> Result<[Replica; 2]> {
+async fn elected(stage: &ChaosStage) -> Result<[Replica; 2]> {
     const SHORT: &[&str] = &["--lease-seconds=3"];
     Ok([stage.replica(SHORT, 1).await?, stage.replica(SHORT, 2).await?])
 }

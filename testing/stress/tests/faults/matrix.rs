@@ -1,7 +1,7 @@
 //! Every write of one gang's life, struck in every way: nothing is half claimed, nothing leaks, the job runs all the same.
 
 use anyhow::{Result, ensure};
-use stress::{Fault, Logged, Replica, Scene, Stage};
+use stress::{ChaosStage, Fault, Logged, Replica, Scene};
 
 use crate::play::{life, life_of_a_set, play, scene};
 
@@ -14,7 +14,7 @@ fn written(replica: &Replica, here: &Scene) -> Vec<Logged> {
 }
 
 /// How many writes an undisturbed life takes.
-async fn undisturbed(stage: &Stage, replica: &mut Replica) -> Result<usize> {
+async fn undisturbed(stage: &ChaosStage, replica: &mut Replica) -> Result<usize> {
     let here = scene(stage, "calm").await;
     life(&here, std::slice::from_mut(replica)).await?;
     stage.rest().await?;

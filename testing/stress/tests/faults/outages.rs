@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use crds::JobPhase;
-use stress::{Fault, Flow, Replica, Scene, Stage, Weather};
+use stress::{ChaosStage, Fault, Flow, Replica, Scene, Weather};
 use testbed::Component;
 use tokio::task::block_in_place;
 
@@ -15,7 +15,7 @@ use crate::play::{play, scene};
 const BACK_MAX: Duration = Duration::from_secs(5);
 
 /// Kills a component while gangs are being claimed; how long after its return something is written again.
-async fn killed(stage: &Stage, here: &Scene, component: Component, replica: &mut Replica) -> Result<Duration> {
+async fn killed(stage: &ChaosStage, here: &Scene, component: Component, replica: &mut Replica) -> Result<Duration> {
     for number in 0..6 {
         here.create(&stress::job(&format!("{}-{number}", component.name()))).await?;
     }
@@ -94,7 +94,7 @@ fn a_server_that_is_too_busy_is_not_stormed() {
 }
 
 /// Things happen that the watches do not show; then they flow again, or are begun anew.
-async fn unseen(stage: &Stage, name: &str, meanwhile: Flow) -> Result<()> {
+async fn unseen(stage: &ChaosStage, name: &str, meanwhile: Flow) -> Result<()> {
     let mut replica = stage.replica(&["--leader-elect=false"], 1).await?;
     let here = scene(stage, name).await;
     here.offers(2).await?;

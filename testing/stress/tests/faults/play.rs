@@ -6,22 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::Result;
 use crds::{Job, JobPhase};
 use serde_json::json;
-use stress::{Ends, Replica, Scene, Stage};
+use stress::{ChaosStage, Ends, Replica, Scene};
 use testbed::Options;
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap());
-static STAGE: OnceCell<Mutex<Stage>> = OnceCell::const_new();
+static STAGE: OnceCell<Mutex<ChaosStage>> = OnceCell::const_new();
 
-async fn stage() -> MutexGuard<'static, Stage> {
-    let start = || async { Mutex::new(Stage::start(Options { kwok: true, ..Options::default() }).await.unwrap()) };
+async fn stage() -> MutexGuard<'static, ChaosStage> {
+    let start = || async { Mutex::new(ChaosStage::start(Options { kwok: true, ..Options::default() }).await.unwrap()) };
     STAGE.get_or_init(start).await.lock().await
 }
 
 /// Plays on the stage; at the end everything has come to rest and nothing was broken.
-pub(crate) fn play(act: impl AsyncFnOnce(&Stage) -> Result<()>) {
+pub(crate) fn play(act: impl AsyncFnOnce(&ChaosStage) -> Result<()>) {
     RUNTIME.block_on(async {
         let stage = stage().await;
         act(&stage).await.unwrap();
@@ -31,7 +31,7 @@ pub(crate) fn play(act: impl AsyncFnOnce(&Stage) -> Result<()>) {
 }
 
 /// A namespace that no other play has.
-pub(crate) async fn scene(stage: &Stage, name: &str) -> Scene {
+pub(crate) async fn scene(stage: &ChaosStage, name: &str) -> Scene {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     Scene::new(stage, &format!("{name}-{number}")).await.unwrap()

@@ -1,14 +1,14 @@
 //! Writes of the life of a gang with pods, struck: no pod works without its seats, none is left over, the job ends all the same.
 
 use anyhow::{Result, ensure};
-use stress::{Ends, Fault, Replica, Scene, Stage};
+use stress::{ChaosStage, Ends, Fault, Replica, Scene};
 
 use crate::play::{play, scene, working_life};
 
 const ALONE: &[&str] = &["--leader-elect=false"];
 
 /// How many writes an undisturbed life takes.
-async fn undisturbed(stage: &Stage, ends: Ends, replica: &mut Replica) -> Result<usize> {
+async fn undisturbed(stage: &ChaosStage, ends: Ends, replica: &mut Replica) -> Result<usize> {
     let here = scene(stage, "work-calm").await;
     working_life(&here, ends, std::slice::from_mut(replica)).await?;
     stage.rest().await?;

@@ -138,7 +138,7 @@ const SERVICES: &str = "10.96.0.0/16";
 pub(crate) const STAGES: &str = "kwok-stages.yaml";
 
 /// Everything the command lines are made of.
-pub(crate) struct Plan<'a> {
+pub(crate) struct CommandInputs<'a> {
     pub(crate) options: &'a Options,
     pub(crate) binaries: &'a Binaries,
     /// The programs that are Kubernetes' own, of the release that is wanted.
@@ -148,7 +148,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) ports: Ports,
 }
 
-impl Plan<'_> {
+impl CommandInputs<'_> {
     /// The whole command line of one component.
     pub(crate) fn command(&self, component: Component) -> Vec<String> {
         let of = match component {

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::access::{Access, Authority, Tools};
 use super::binaries::Binaries;
-use super::components::{Component, Options, Plan, Ports, Release, STAGES, User, audit_policy};
+use super::components::{CommandInputs, Component, Options, Ports, Release, STAGES, User, audit_policy};
 use super::kubeconfig;
 use super::pki::{self, Pki};
 use super::ports;
@@ -177,7 +177,7 @@ impl ControlPlane {
         let folder = processes.folder().to_path_buf();
         let ports = Ports { etcd: ports::free()?, etcd_peer: ports::free()?, apiserver: ports::free()? };
         let pki = Pki::create(&folder.join("pki"), options.address)?;
-        let plan = Plan { options, binaries, kubernetes, folder: &folder, pki: &pki, ports };
+        let plan = CommandInputs { options, binaries, kubernetes, folder: &folder, pki: &pki, ports };
         let declared = write_files(&plan)?;
 
         let authority = Authority::Own { pki: pki.clone(), declared };
@@ -248,7 +248,7 @@ impl std::fmt::Display for PortTaken {
 impl std::error::Error for PortTaken {}
 
 /// Writes what the components read when they start; answers the declared users' kubeconfigs.
-fn write_files(plan: &Plan<'_>) -> Result<Vec<(User, PathBuf)>> {
+fn write_files(plan: &CommandInputs<'_>) -> Result<Vec<(User, PathBuf)>> {
     let cluster = kubeconfig::cluster((plan.options.address, plan.ports.apiserver), &plan.pki.file("ca.crt"))?;
     let write = |file: &str, user: &str, groups: &[&str]| {
         let identity = plan.pki.client(user, groups)?;

@@ -10,14 +10,14 @@ use kube::api::PostParams;
 
 use crate::Pattern;
 use crate::ads;
-use crate::stage::{Stage, WORKERS};
+use crate::stage::{LoadStage, WORKERS};
 
 pub(crate) fn name(number: usize) -> String {
     format!("j{number}")
 }
 
 /// All of them, as fast as the server takes them.
-pub(crate) async fn all(stage: &Stage, jobs: usize) -> Result<()> {
+pub(crate) async fn all(stage: &LoadStage, jobs: usize) -> Result<()> {
     futures::stream::iter((0..jobs).map(|number| ads::job(&name(number))))
         .try_for_each_concurrent(WORKERS, |job| async move {
             stage.api::<Job>().create(&PostParams::default(), &job).await?;
@@ -28,7 +28,7 @@ pub(crate) async fn all(stage: &Stage, jobs: usize) -> Result<()> {
 
 /// As a clock says, whether or not earlier ones have been claimed; when the server had each.
 pub(crate) async fn paced(
-    stage: &Stage,
+    stage: &LoadStage,
     jobs: usize,
     pattern: Pattern,
     rate: usize,

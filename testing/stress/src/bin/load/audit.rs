@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::stage::Stage;
+use crate::stage::LoadStage;
 
 /// What the controller wrote in a namespace.
 #[derive(Clone, Debug, Default)]
@@ -19,17 +19,17 @@ pub(crate) struct Audited {
 }
 
 /// Everything since the log began.
-pub(crate) fn read(stage: &Stage, namespace: &str) -> Result<Audited> {
+pub(crate) fn read(stage: &LoadStage, namespace: &str) -> Result<Audited> {
     since(stage, namespace, 0)
 }
 
 /// How long the log is, in bytes.
-pub(crate) fn length(stage: &Stage) -> Result<usize> {
+pub(crate) fn length(stage: &LoadStage) -> Result<usize> {
     Ok(usize::try_from(std::fs::metadata(stage.plane.audit_log())?.len())?)
 }
 
 /// Everything since the log was so long.
-pub(crate) fn since(stage: &Stage, namespace: &str, length: usize) -> Result<Audited> {
+pub(crate) fn since(stage: &LoadStage, namespace: &str, length: usize) -> Result<Audited> {
     let log = std::fs::read(stage.plane.audit_log())?;
     let log = String::from_utf8_lossy(log.get(length..).unwrap_or_default());
     let mut audited = Audited::default();

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::stage::Stage;
+use crate::stage::LoadStage;
 
 /// Somebody who watches.
 pub(crate) struct Commits {
@@ -23,7 +23,7 @@ pub(crate) struct Commits {
 }
 
 impl Commits {
-    pub(crate) fn follow(stage: &Stage) -> Commits {
+    pub(crate) fn follow(stage: &LoadStage) -> Commits {
         let at = Arc::<Mutex<BTreeMap<String, Instant>>>::default();
         let (tell, news) = mpsc::unbounded_channel();
         let events = watcher(stage.api::<Match>(), watcher::Config::default()).default_backoff();

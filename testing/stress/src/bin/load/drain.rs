@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::audit::Audited;
 use crate::commits::Commits;
 use crate::report::kinds;
-use crate::stage::{NAMESPACE, Stage};
+use crate::stage::{LoadStage, NAMESPACE};
 use crate::{arrivals, audit, line, process, raw};
 
 /// Room for so many gangs at once.
@@ -65,7 +65,7 @@ struct Drained {
 }
 
 async fn one(depth: usize, flags: &[String]) -> Result<Drained> {
-    let stage = Stage::start().await?;
+    let stage = LoadStage::start().await?;
     stage.offers(ROOM, ROOM / 10, ROOM / 20).await?;
     let controller = stage.controller(flags).await?;
     stage.settle().await?;

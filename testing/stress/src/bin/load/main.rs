@@ -23,7 +23,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::commits::Commits;
 use crate::report::Measured;
-use crate::stage::Stage;
+use crate::stage::LoadStage;
 
 /// Measures claims on a control plane of its own.
 #[derive(Clone, Debug, Parser)]
@@ -127,7 +127,7 @@ fn wish(arguments: &LoadArguments) -> work::WorkOptions {
 }
 
 async fn run(arguments: &LoadArguments) -> Result<()> {
-    let stage = Stage::start().await?;
+    let stage = LoadStage::start().await?;
     let before = raw::rate(&stage).await?;
     stage.offers(arguments.jobs, arguments.machines, arguments.licenses).await?;
     let controller = stage.controller(&arguments.flags).await?;

@@ -9,13 +9,13 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 use crate::ads;
-use crate::stage::{Stage, WORKERS};
+use crate::stage::{LoadStage, WORKERS};
 
 /// How long it is measured.
 const TIME: Duration = Duration::from_secs(6);
 
 /// Patches a second. The objects are of no pool: nobody else looks at them.
-pub(crate) async fn rate(stage: &Stage) -> Result<f64> {
+pub(crate) async fn rate(stage: &LoadStage) -> Result<f64> {
     const NAMESPACE: &str = "raw";
     stage.namespace(NAMESPACE).await.ok();
     let admin: Api<Machine> = Api::namespaced(stage.client.clone(), NAMESPACE);

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::commits::Commits;
 use crate::report::quantile;
-use crate::stage::Stage;
+use crate::stage::LoadStage;
 use crate::{ads, line, process, raw};
 
 /// Machines beyond those that a gang needs.
@@ -24,7 +24,7 @@ const WANTED_MS: u128 = 2000;
 
 /// Measures so many gangs of this size.
 pub(crate) async fn run(samples: usize, size: usize, flags: &[String]) -> Result<()> {
-    let stage = Stage::start().await?;
+    let stage = LoadStage::start().await?;
     let params = PostParams::default();
     stage.offers(1, size + SPARE, 0).await?;
     stage.api::<License>().create(&params, &ads::license(0, SEATS * size)?).await?;
@@ -59,7 +59,7 @@ pub(crate) async fn run(samples: usize, size: usize, flags: &[String]) -> Result
 }
 
 /// Waits until everything of the last gang is given back.
-async fn is_free(stage: &Stage) -> Result<()> {
+async fn is_free(stage: &LoadStage) -> Result<()> {
     let begun = Instant::now();
     loop {
         let machines = stage.api::<crds::Machine>().list(&kube::api::ListParams::default()).await?;

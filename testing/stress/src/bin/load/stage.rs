@@ -23,7 +23,7 @@ pub(crate) const WORKERS: usize = 32;
 /// How many entries an offer can have.
 const ENTRIES_MAX: usize = 256;
 
-pub(crate) struct Stage {
+pub(crate) struct LoadStage {
     pub(crate) plane: &'static ControlPlane,
     /// The admin.
     pub(crate) client: Client,
@@ -32,14 +32,14 @@ pub(crate) struct Stage {
     kubeconfig: PathBuf,
 }
 
-impl Stage {
+impl LoadStage {
     /// etcd waits for the disk, requests are audited, all policies of the chart are in force.
-    pub(crate) async fn start() -> Result<Stage> {
-        Stage::start_with(Options { fsync: true, ..Options::default() }).await
+    pub(crate) async fn start() -> Result<LoadStage> {
+        LoadStage::start_with(Options { fsync: true, ..Options::default() }).await
     }
 
     /// The same as these options say.
-    pub(crate) async fn start_with(options: Options) -> Result<Stage> {
+    pub(crate) async fn start_with(options: Options) -> Result<LoadStage> {
         let (plane, kubeconfig) = tokio::task::spawn_blocking(move || -> Result<_> {
             let plane: &'static ControlPlane = Box::leak(Box::new(ControlPlane::start(&options)?));
             product::install_chart(plane, &[])?;
@@ -47,7 +47,7 @@ impl Stage {
         })
         .await??;
         let (client, as_controller) = (client(plane.kubeconfig(), None).await?, client(&kubeconfig, None).await?);
-        let stage = Stage { plane, client, as_controller, kubeconfig };
+        let stage = LoadStage { plane, client, as_controller, kubeconfig };
         stage.namespace(NAMESPACE).await?;
         Ok(stage)
     }
@@ -132,7 +132,7 @@ impl Stage {
 }
 
 /// Something that changes when any object of the kind does.
-async fn newest<K>(stage: &Stage) -> Result<String>
+async fn newest<K>(stage: &LoadStage) -> Result<String>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     K: Clone + std::fmt::Debug + serde::de::DeserializeOwned,

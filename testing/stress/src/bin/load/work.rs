@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use stress::Follower;
 use testbed::Options;
 
-use crate::stage::{Stage, WORKERS};
+use crate::stage::{LoadStage, WORKERS};
 use crate::{ads, line, process};
 
 /// What is asked for.
@@ -39,7 +39,7 @@ pub(crate) async fn run(wish: &WorkOptions, flags: &[String]) -> Result<()> {
     // every revision is read at the end, pods too
     options.apiserver_flags =
         ["--etcd-compaction-interval=0", "--storage-media-type=application/json"].map(str::to_owned).to_vec();
-    let stage = Stage::start_with(options).await?;
+    let stage = LoadStage::start_with(options).await?;
     offer(&stage, wish).await?;
     let controller = stage.controller(flags).await?;
     machines(&stage, wish.nodes).await?;
@@ -85,7 +85,7 @@ fn real(number: u64) -> f64 {
 }
 
 /// Nodes, the class that makes Machines of them, and licenses.
-async fn offer(stage: &Stage, wish: &WorkOptions) -> Result<()> {
+async fn offer(stage: &LoadStage, wish: &WorkOptions) -> Result<()> {
     let nodes: Api<Node> = Api::all(stage.client.clone());
     futures::stream::iter((0..wish.nodes).map(ads::node))
         .try_for_each_concurrent(WORKERS, |node| {
@@ -102,7 +102,7 @@ async fn offer(stage: &Stage, wish: &WorkOptions) -> Result<()> {
 }
 
 /// Waits until every node is offered.
-async fn machines(stage: &Stage, nodes: usize) -> Result<()> {
+async fn machines(stage: &LoadStage, nodes: usize) -> Result<()> {
     let begun = Instant::now();
     loop {
         let all = stage.api::<crds::Machine>().list(&ListParams::default()).await?.items;
@@ -120,10 +120,10 @@ async fn machines(stage: &Stage, nodes: usize) -> Result<()> {
 
 /// What is seen of licenses and Matches while it goes on.
 #[derive(Clone, Default)]
-struct Ledger(Arc<Mutex<Seen>>);
+struct Ledger(Arc<Mutex<WorkSeen>>);
 
 #[derive(Default)]
-struct Seen {
+struct WorkSeen {
     /// Seats held, by license.
     held: BTreeMap<String, usize>,
     /// How many were held in all, from when on.
@@ -134,7 +134,7 @@ struct Seen {
 }
 
 impl Ledger {
-    fn follow(stage: &Stage) -> Ledger {
+    fn follow(stage: &LoadStage) -> Ledger {
         let ledger = Ledger::default();
         let licenses = watcher(stage.api::<License>(), watcher::Config::default()).default_backoff();
         let seen = ledger.clone();
@@ -160,7 +160,7 @@ impl Ledger {
         ledger
     }
 
-    fn seen(&self) -> parking_lot::MutexGuard<'_, Seen> {
+    fn seen(&self) -> parking_lot::MutexGuard<'_, WorkSeen> {
         self.0.lock()
     }
 
@@ -265,7 +265,7 @@ fn at_work(pods: &[Pod], from: i64, to: i64) -> f64 {
 }
 
 /// Everything that etcd has stored, from the first revision on.
-async fn audit(stage: &Stage) -> Result<()> {
+async fn audit(stage: &LoadStage) -> Result<()> {
     let follower = Follower::start(&stage.plane.etcd()?)?;
     follower.catch_up_within(Duration::from_secs(1200)).await?;
     let audit = follower.audit();

@@ -27,7 +27,7 @@ use crate::ads::object;
 use crate::attack::samples::{self, Sampled};
 use crate::attack::table::Used;
 use crate::process;
-use crate::stage::{Stage, WORKERS};
+use crate::stage::{LoadStage, WORKERS};
 use stress::client;
 
 /// Offers that anybody may take: they are what hostile ads are compared with.
@@ -46,7 +46,7 @@ const CAROLS: &str = "c";
 pub(crate) const BOBS: &str = "b";
 
 pub(crate) struct AttackStage {
-    pub(crate) stage: Stage,
+    pub(crate) stage: LoadStage,
     pub(crate) bob: Client,
     carol: Client,
 }
@@ -54,7 +54,7 @@ pub(crate) struct AttackStage {
 impl AttackStage {
     pub(crate) async fn start() -> Result<AttackStage> {
         let options = Options { kwok: true, audit: false, fsync: true, node_lease_seconds: 1200, ..Options::default() };
-        let stage = Stage::start_with(options).await?;
+        let stage = LoadStage::start_with(options).await?;
         let plane = stage.plane;
         let [_, bob, carol, _] =
             tokio::task::spawn_blocking(move || tenants::create(plane, &TenantNames::with_prefix(""))).await??;
