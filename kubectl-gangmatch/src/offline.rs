@@ -94,6 +94,7 @@ impl Loader<'_> {
             }
             (API, Some("Account")) => {
                 if let Some(account) = self.object::<Account>("Account", &document, |_| None) {
+                    self.lending(&document.source, &account);
                     self.objects.apply_account(account);
                 }
             }
@@ -130,6 +131,28 @@ impl Loader<'_> {
         if let Some(why) = problem {
             let place = place(&document.source, &why.message);
             self.problems.push(Problem { place, text: format!("PoolPolicy {POOL_POLICY}: {}", why.message) });
+        }
+    }
+
+    /// What is lent is part of what is guaranteed. The API server takes more, and it counts as all.
+    fn lending(&mut self, source: &Source, account: &Account) {
+        for (place, quota) in account.spec.quotas.iter().enumerate() {
+            let path = format!("spec.quotas[{place}].lend");
+            let why = match (quota.lend, quota.min) {
+                (Some(lend), Some(min)) if lend > min => {
+                    format!(
+                        "found {lend}, more than min, which is {min}: only what is guaranteed can be lent; write at most {min}"
+                    )
+                }
+                (Some(lend), None) if lend > 0 => {
+                    format!(
+                        "found {lend} without min: nothing is guaranteed, so nothing is lent; write min, or remove lend"
+                    )
+                }
+                _ => continue,
+            };
+            let text = format!("Account {}: {path}: {why}", account.name_any());
+            self.warnings.push(Problem { place: source.field(&path, 1), text });
         }
     }
 

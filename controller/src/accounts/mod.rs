@@ -30,7 +30,7 @@ use crate::write::background::{Background, failure};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
-/// An account is stored at most so often.
+/// The usage of an account is stored at most so often.
 const APART_MS: u64 = 60_000;
 /// The most writes under way at once.
 const WRITES_MAX: usize = 4;
@@ -46,7 +46,7 @@ pub(crate) struct Accounting {
     policies: PolicyBuilder,
     /// Accounts that are not stored as they are, and since when, on the monotonic clock.
     due: BTreeMap<String, u64>,
-    /// When accounts were written last.
+    /// When the usage of accounts was stored last.
     written_ms: BTreeMap<String, u64>,
     /// Why accounts count otherwise than they say.
     problems: BTreeMap<String, Rejected>,
@@ -184,8 +184,11 @@ impl Accounting {
                 continue;
             };
             if let AccountChange::Store { at, .. } = &change {
-                at.iter().for_each(|at| self.ledger.is_written(&name, *at));
-                self.written_ms.insert(name, now_ms);
+                // A condition that is written does not keep the usage waiting.
+                if let Some(at) = at {
+                    self.ledger.is_written(&name, *at);
+                    self.written_ms.insert(name, now_ms);
+                }
             }
             self.pace.take(now_ms);
             changes.push(change);
