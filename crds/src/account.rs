@@ -115,8 +115,8 @@ pub struct AccountQuota {
     #[schemars(range(min = 0, max = schemas::QUANTITY_MAX))]
     pub max: Option<i64>,
 
-    /// How much of what is guaranteed, and not held, other accounts can use meanwhile, in the units of the counter: at
-    /// most min, and more counts as min. Absent: all. Example: 3
+    /// How much of what is guaranteed, and not held, other accounts can use meanwhile, in the units of the counter.
+    /// Absent: all. Example: 3
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = schemas::QUANTITY_MAX))]
     pub lend: Option<i64>,
