@@ -36,14 +36,14 @@ impl Account {
     status = "AccountStatus",
     derive = "PartialEq",
     doc = "An Account (gma) is a party that is charged for gangs: one node of the tree of accounts, with a weight and quotas. Accounts count if there is a PoolPolicy.",
-    printcolumn = r#"{"name":"Submitter","type":"string","jsonPath":".spec.submitter.namespace"}"#,
+    printcolumn = r#"{"name":"Namespace","type":"string","jsonPath":".spec.submitter.namespace"}"#,
+    printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.submitter.owner"}"#,
     printcolumn = r#"{"name":"Parent","type":"string","jsonPath":".spec.parent"}"#,
     printcolumn = r#"{"name":"Weight","type":"integer","jsonPath":".spec.weight"}"#,
     printcolumn = r#"{"name":"Usage","type":"string","jsonPath":".status.usage"}"#,
     printcolumn = r#"{"name":"Held","type":"string","jsonPath":".status.charge"}"#,
-    printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.submitter.owner","priority":1}"#,
+    printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type==\"Accepted\")].reason"}"#,
     printcolumn = r#"{"name":"Since","type":"date","jsonPath":".status.usageTime","priority":1}"#,
-    printcolumn = r#"{"name":"Accepted","type":"string","jsonPath":".status.conditions[?(@.type==\"Accepted\")].reason","priority":1}"#,
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]

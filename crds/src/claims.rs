@@ -62,13 +62,13 @@ pub struct ClaimEntry {
     pub retry: Option<VoteRetry>,
 
     /// A random word that the agent writes together with its vote. The commit refers to it. At most 36 characters.
-    /// Example: 3f0a52c6-5a1e-4d0b-b7a5-93a4f2f1c0de
+    /// Empty without an agent. Example: 3f0a52c6-5a1e-4d0b-b7a5-93a4f2f1c0de
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 36), extend("default" = ""))]
     pub ballot: String,
 
-    /// True: the Match is committed, and the agent may start. Cannot be set back to false; used for offers with an
-    /// agent. Example: true
+    /// True: the Match is committed, and the agent may start. Cannot be set back to false. Without an agent it stays
+    /// false: whether the claim is committed is said by the decision of its Match. Example: true
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub committed: bool,
@@ -80,7 +80,7 @@ pub struct ClaimEntry {
     pub release: bool,
 
     /// What the agent does under the claim: Idle, then Active, then Ended. Lost: the agent was silent for too long.
-    /// Example: Active
+    /// Without an agent it stays Idle. Example: Active
     #[serde(skip_serializing_if = "Activity::is_default")]
     #[schemars(extend("default" = "Idle"))]
     pub activity: Activity,

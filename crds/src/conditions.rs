@@ -64,6 +64,8 @@ pub mod reasons {
     pub const DUPLICATE_COUNTER: &str = "DuplicateCounter";
     /// An Account: an older one has the same submitter; no gang is charged to this one.
     pub const DUPLICATE_SUBMITTER: &str = "DuplicateSubmitter";
+    /// An Account: its submitter is not of the form that `submitters` of the PoolPolicy says; no gang is charged to it.
+    pub const SUBMITTER_NOT_CHARGED: &str = "SubmitterNotCharged";
     /// An Account: there is no account of its parent's name; it counts as below the pool.
     pub const PARENT_MISSING: &str = "ParentMissing";
     /// An Account: it is above itself; it counts as below the pool.

@@ -63,7 +63,7 @@ pub struct PoolPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<ReservationPolicy>,
 
-    /// Which gangs may be ended for jobs that wait. Absent: none. Example: {mode: On, reasons: [Reclaim, Share]}
+    /// Which gangs may be ended for jobs that wait. Absent: none. Example: {mode: "On", reasons: [Reclaim, Share]}
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption: Option<PreemptionPolicy>,
 }

@@ -44,6 +44,9 @@ impl Demo {
     fn run(&self, line: &str) -> String {
         let mut command = Command::new("sh");
         command.args(["-c", line]).env("KUBECONFIG", self.kubeconfig()).current_dir(repository::root());
+        let folder = self.printed.iter().find_map(|line| line.strip_prefix("export PATH=")?.strip_suffix(":$PATH"));
+        let folder = folder.unwrap_or_else(|| panic!("it names no folder of the plugin:\n{}", self.printed.join("\n")));
+        command.env("PATH", format!("{folder}:{}", std::env::var("PATH").unwrap()));
         command.env("KUBECACHEDIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("demo-kubectl"));
         let output = command.output().unwrap();
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
@@ -76,6 +79,7 @@ fn what_the_demonstration_suggests_works_and_nothing_is_left() {
     let commands: Vec<&String> =
         demo.printed.iter().filter(|line| line.starts_with("kubectl ") && !line.contains(" ... ")).collect();
     assert!(commands.len() >= 6, "{text}");
+    assert!(commands.iter().any(|command| command.starts_with("kubectl gangmatch ")), "{text}");
     let phase = |name: &str| format!("kubectl get gmj {name} -o jsonpath={{.status.phase}}");
     for command in commands {
         let printed = demo.run(command);

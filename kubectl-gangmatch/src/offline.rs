@@ -1,6 +1,6 @@
 //! YAML documents into the objects that an API server would hold, without one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -58,6 +58,7 @@ pub(crate) fn load(documents: Vec<Document>, stamp: &Stamp<'_>) -> Loaded {
     }
     loader.machines();
     loader.ads();
+    loader.lending();
     let Loader { mut objects, mut problems, mut warnings, sources, .. } = loader;
     // Without a cluster, agents count as alive.
     let spoken_for = objects.offers().filter(|offer| offer.fields.agent.is_some());
@@ -282,6 +283,34 @@ impl Loader<'_> {
             namespace => namespace,
         };
         ObjectKey::new(namespace, text("/metadata/name"))
+    }
+
+    /// Quotas that lend more than is guaranteed to an account that is above no other: what is guaranteed below it, it can lend, too.
+    fn lending(&mut self) {
+        let parents: BTreeSet<&str> =
+            self.objects.accounts.values().filter_map(|account| account.spec.parent.as_deref()).collect();
+        let own = self.objects.accounts.iter().filter(|(name, _)| !parents.contains(name.as_str()));
+        for (name, account) in own {
+            let Some((_, source)) =
+                self.sources.iter().find(|((kind, key), _)| *kind == "Account" && key.name == *name)
+            else {
+                continue;
+            };
+            for (place, quota) in account.spec.quotas.iter().enumerate() {
+                let path = format!("spec.quotas[{place}].lend");
+                let why = match (quota.lend, quota.min) {
+                    (Some(lend), Some(min)) if lend > min => format!(
+                        "found {lend}, more than min, which is {min}: only what is guaranteed can be lent; write at most {min}"
+                    ),
+                    (Some(lend), None) if lend > 0 => format!(
+                        "found {lend} without min: nothing is guaranteed, so nothing is lent; write min, or remove lend"
+                    ),
+                    _ => continue,
+                };
+                let text = format!("Account {name}: {path}: {why}");
+                self.warnings.push(Problem { place: source.field(&path, 1), text });
+            }
+        }
     }
 
     /// What is wrong with ads, or should be known of them, at the places where they were written.

@@ -1,5 +1,7 @@
 //! A manifest held against the schema that the API server would hold it against, into findings with the path of the field.
 
+mod rules;
+
 use std::collections::BTreeMap;
 
 use crds::quantity::{self, Unit};
@@ -77,6 +79,16 @@ fn walk(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>) 
         expression(path, value, schema, findings);
         return;
     }
+    let before = findings.len();
+    shape(path, value, schema, findings);
+    // As the API server does: rules are for what has the right form.
+    if findings.len() == before {
+        findings.extend(rules::check(path, value, schema));
+    }
+}
+
+/// What does not have the types, the fields and the bounds of a schema.
+fn shape(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>) {
     let wanted = schema.get("type").and_then(Value::as_str).unwrap_or("");
     match (wanted, value) {
         ("object", Value::Object(map)) => object(path, map, schema, findings),
@@ -87,6 +99,7 @@ fn walk(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>) 
             for (place, item) in list.iter().enumerate() {
                 walk(&format!("{path}[{place}]"), item, items, findings);
             }
+            findings.extend(rules::repeated(path, list, schema));
         }
         ("array", other) => findings.push(expected(path, other, "a list")),
         ("string", Value::String(text)) => string(path, text, schema, findings),

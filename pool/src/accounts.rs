@@ -89,6 +89,22 @@ impl<'o> Submitting<'o> {
         if counts { of_user } else { of_namespace }
     }
 
+    /// Why nothing can be charged to an account: its submitter is of another form than those of the pool.
+    fn not_charged(&self, account: &Account) -> Option<String> {
+        let submitter = account.spec.submitter.as_ref()?;
+        let (mode, payers) = match (self.mode, &submitter.namespace, &submitter.owner) {
+            (Submitters::Namespace, _, Some(_)) => ("Namespace", "namespaces"),
+            (Submitters::Owner, Some(_), Some(_)) => ("Owner", "users"),
+            (Submitters::NamespaceAndOwner, None, Some(_)) => ("NamespaceAndOwner", "users in a namespace"),
+            _ => return None,
+        };
+        let wanted = if submitter.namespace.is_some() { "NamespaceAndOwner" } else { "Owner" };
+        Some(format!(
+            "spec.submitter: nothing is charged to this account, because `submitters` of the PoolPolicy is {mode}: jobs are charged to \
+             accounts of {payers}; write {wanted} there"
+        ))
+    }
+
     /// The account of a submitter. If there is none, it is the one that will be created.
     #[must_use]
     pub fn account(&self, submitter: &Submitter) -> String {
@@ -217,6 +233,16 @@ fn is_known(counter: &str, terms: &PolicyTerms) -> bool {
     [CHARGE, GANGS].contains(&counter) || terms.counters.iter().any(|own| own.name == counter)
 }
 
+/// The first quota of an account that does not count, because the PoolPolicy has no such counter.
+fn unknown_counter(account: &Account, terms: &PolicyTerms) -> Option<(&'static str, String)> {
+    let quota = account.spec.quotas.iter().find(|quota| !is_known(&quota.counter, terms))?;
+    let what = format!(
+        "spec.quotas: the PoolPolicy has no counter {}; this quota does not count: add the counter, or correct its name",
+        quota.counter
+    );
+    Some((reasons::UNKNOWN_COUNTER, what))
+}
+
 /// What is wrong with each account that counts otherwise than its object says, by name: a reason and a sentence.
 #[must_use]
 pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<String, Rejected> {
@@ -227,27 +253,32 @@ pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<Stri
         let first = account.spec.submitter.as_ref().and_then(|submitter| submitting.index.of(submitter));
         let found = match (first.map(|(first, _)| first).filter(|first| first != name), tree.misplaced(name)) {
             (Some(first), _) => {
-                let what = format!("spec.submitter: account {first} has the same one and is older, so nothing is charged to this account; delete one of them");
+                let what = format!(
+                    "spec.submitter: account {first} has the same one and is older, so nothing is charged to this account; delete one of them"
+                );
                 Some((reasons::DUPLICATE_SUBMITTER, what))
             }
-            (None, Some(Misplaced::ParentMissing)) => {
-                Some((reasons::PARENT_MISSING, format!("spec.parent: there is no account {parent}; it counts as below the pool")))
-            }
+            (None, Some(Misplaced::ParentMissing)) => Some((
+                reasons::PARENT_MISSING,
+                format!("spec.parent: there is no account {parent}; it counts as below the pool"),
+            )),
             (None, Some(Misplaced::ParentLoop)) => {
-                let what = format!("spec.parent: through {parent} the account is above itself; it counts as below the pool");
+                let what =
+                    format!("spec.parent: through {parent} the account is above itself; it counts as below the pool");
                 Some((reasons::PARENT_LOOP, what))
             }
             (None, Some(Misplaced::TooDeep)) => {
-                let what = "spec.parent: it would be more than 8 levels below the pool; it counts as below the pool".to_owned();
+                let what = "spec.parent: it would be more than 8 levels below the pool; it counts as below the pool"
+                    .to_owned();
                 Some((reasons::TOO_DEEP, what))
             }
-            (None, None) => account.spec.quotas.iter().find(|quota| !is_known(&quota.counter, terms)).map(|quota| {
-                let what = format!(
-                    "spec.quotas: the PoolPolicy has no counter {}; this quota does not count: add the counter, or correct its name",
-                    quota.counter
-                );
-                (reasons::UNKNOWN_COUNTER, what)
-            }),
+            (None, None) => {
+                // Those that the controller has created go by themselves when they are not needed.
+                let own = Some(account).filter(|account| account.made_for().is_none());
+                let not_charged = own.and_then(|account| submitting.not_charged(account));
+                let not_charged = not_charged.map(|what| (reasons::SUBMITTER_NOT_CHARGED, what));
+                not_charged.or_else(|| unknown_counter(account, terms))
+            }
         };
         found.map(|(reason, what)| (name.clone(), Rejected::new(reason, &what)))
     };

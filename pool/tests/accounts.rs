@@ -6,7 +6,7 @@ mod cluster;
 #[cfg(test)]
 mod tests {
     use crds::{Account, Job, PoolPolicy};
-    use pool::{CycleInputs, Objects, PolicyBuilder, Submitting, snapshot};
+    use pool::{CycleInputs, Objects, PolicyBuilder, Submitting, account_problems, snapshot};
     use serde_json::{Value, json};
 
     use super::cluster::{expr, job, license, machine, objects, port};
@@ -39,6 +39,40 @@ mod tests {
     fn charged(objects: &Objects, owner: &str) -> String {
         let terms = &objects.pool_policy.as_ref().unwrap().terms;
         Submitting::of(objects, terms).of_job(&owned(owner)).0
+    }
+
+    /// The reason and the message of an account's condition; empty if there is none.
+    fn told(objects: &Objects, name: &str) -> (String, String) {
+        let terms = &objects.pool_policy.as_ref().unwrap().terms;
+        let found = account_problems(objects, terms).remove(name);
+        found.map(|found| (found.reason.to_owned(), found.message)).unwrap_or_default()
+    }
+
+    #[test]
+    fn an_account_that_nothing_is_charged_to_says_what_to_write_in_the_pool_policy() {
+        let (namespace, owner, both) =
+            (json!({"namespace": "n"}), json!({"owner": "alice"}), json!({"namespace": "n", "owner": "alice"}));
+        for (mode, submitter, wanted) in [
+            ("Namespace", &namespace, ""),
+            ("Namespace", &owner, "write Owner there"),
+            ("Namespace", &both, "write NamespaceAndOwner there"),
+            ("Owner", &namespace, ""),
+            ("Owner", &owner, ""),
+            ("Owner", &both, "write NamespaceAndOwner there"),
+            ("NamespaceAndOwner", &namespace, ""),
+            ("NamespaceAndOwner", &owner, "write Owner there"),
+            ("NamespaceAndOwner", &both, ""),
+        ] {
+            let mut objects = with_policy(Objects::default(), &json!({"submitters": mode}));
+            objects.apply_account(cluster_object("Account", "hers", &json!({"submitter": submitter})));
+            let (reason, message) = told(&objects, "hers");
+            let expected = if wanted.is_empty() { "" } else { "SubmitterNotCharged" };
+            assert_eq!(reason, expected, "{mode}: {submitter}: {message}");
+            assert!(message.ends_with(wanted), "{mode}: {submitter}: {message}");
+            objects.remove_account("hers");
+            objects.apply_account(made("made", submitter, "n"));
+            assert_eq!(told(&objects, "made").0, "", "{mode}: what the controller has created goes by itself");
+        }
     }
 
     #[test]

@@ -30,8 +30,10 @@ use crate::write::background::{Background, failure};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 
-/// An account is stored at most so often.
+/// The usage of an account is stored at most so often.
 const APART_MS: u64 = 60_000;
+/// How long after its condition alone an account is written again: what it holds does not wait for a minute.
+const AFTER_CONDITION_MS: u64 = 1_000;
 /// The most writes under way at once.
 const WRITES_MAX: usize = 4;
 /// The most writes when a term ends.
@@ -46,8 +48,8 @@ pub(crate) struct Accounting {
     policies: PolicyBuilder,
     /// Accounts that are not stored as they are, and since when, on the monotonic clock.
     due: BTreeMap<String, u64>,
-    /// When accounts were written last.
-    written_ms: BTreeMap<String, u64>,
+    /// From when on accounts that were written may be written again.
+    again_ms: BTreeMap<String, u64>,
     /// Why accounts count otherwise than they say.
     problems: BTreeMap<String, Rejected>,
     /// Ended Matches that are kept until their accounts are stored later than at this time: by key, with uid and account.
@@ -171,8 +173,7 @@ impl Accounting {
         let (mut changes, mut next_ms) = (Vec::new(), None);
         let all_asked = self.asked();
         for (_, name) in names {
-            let may_ms =
-                self.written_ms.get(&name).map_or(0, |at| at.saturating_add(APART_MS)).max(self.pace.next_ms());
+            let may_ms = self.again_ms.get(&name).copied().unwrap_or(0).max(self.pace.next_ms());
             if may_ms > now_ms {
                 next_ms = Some(next_ms.map_or(may_ms, |next: u64| next.min(may_ms)));
                 continue;
@@ -185,7 +186,8 @@ impl Accounting {
             };
             if let AccountChange::Store { at, .. } = &change {
                 at.iter().for_each(|at| self.ledger.is_written(&name, *at));
-                self.written_ms.insert(name, now_ms);
+                let apart_ms = if at.is_some() { APART_MS } else { AFTER_CONDITION_MS };
+                self.again_ms.insert(name, now_ms.saturating_add(apart_ms));
             }
             self.pace.take(now_ms);
             changes.push(change);

@@ -7,6 +7,7 @@ use pool::{Objects, account_usage};
 use sampling::Random;
 use serde_json::{Value, json};
 
+use super::Accounting;
 use super::ledger::Ledger;
 use super::plan::{AccountChange, Pace, change_of};
 
@@ -130,6 +131,38 @@ fn s2_what_is_kept_idle_for_a_job_is_charged_to_its_account_as_if_it_were_held()
     objects.jobs.put(nominee(false));
     assert_eq!(at(&mut objects, 7300), (0, 3_000_000), "it was kept idle until now");
     assert_eq!(at(&mut objects, 10_900), (0, 1_500_000));
+}
+
+/// An account is accepted as soon as it is seen; what it holds soon afterwards is stored as soon, and not a minute later.
+#[test]
+fn what_is_held_first_does_not_wait_for_a_minute_after_the_condition() {
+    let (mut accounting, mut objects) = (Accounting::default(), pool(3600));
+    let account = |status: Value| -> Account {
+        object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Account",
+            "metadata": {"name": "ns-a", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "spec": {"submitter": {"namespace": "a"}}, "status": status}))
+    };
+    objects.apply_account(account(json!({})));
+    // The changes at a second after the begin: whether each stores a usage.
+    let mut at = |objects: &mut Objects, second: u64| -> Vec<bool> {
+        let (now, now_ms) = (BEGIN + i64::try_from(second).unwrap(), 1_000_000 + 1000 * second);
+        let changes = objects.take_changes();
+        for name in accounting.ledger.note(&changes, objects, now) {
+            accounting.judge(name, objects, false, (now, now_ms));
+        }
+        let (changes, _) = accounting.changes(objects, now, now_ms);
+        let stores = |change: &AccountChange| matches!(change, AccountChange::Store { at: Some(_), .. });
+        changes.iter().map(stores).collect()
+    };
+    assert_eq!(at(&mut objects, 0), [false], "the condition alone");
+    objects
+        .apply_account(account(json!({"observedGeneration": 1, "conditions": [{"type": "Accepted", "status": "True",
+        "reason": "Accepted", "message": "", "observedGeneration": 1, "lastTransitionTime": time(0)}]})));
+    objects.put_match(claim(1, "a", 4, (2, None)));
+    assert_eq!(at(&mut objects, 2), [true], "what it holds");
+    objects.put_match(claim(2, "a", 4, (4, None)));
+    assert_eq!(at(&mut objects, 4), [], "the next change waits");
+    assert_eq!(at(&mut objects, 62), [true]);
 }
 
 #[test]

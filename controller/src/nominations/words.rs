@@ -100,7 +100,13 @@ pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPre
             (said.into_owned(), UnmatchedPreemption { refused, from, ..UnmatchedPreemption::default() })
         }
     };
-    finding.why = cut(&format!("{}; {said}", finding.why), 256);
+    // A quota that is exceeded is no matter of gangs that could be ended: what was found says it already.
+    let no_gangs = |why: &policy::Refusal| !matches!(why, policy::Refusal::TooManyVictims);
+    let is_said =
+        finding.reason == reasons::QUOTA_EXCEEDED && matches!(found, Err(NotPreempted::Refused(why)) if no_gangs(why));
+    if !is_said {
+        finding.why = cut(&format!("{}; {said}", finding.why), 256);
+    }
     finding.counts.preemption = Some(data);
     finding
 }
@@ -118,10 +124,10 @@ fn refusal(why: NotPreempted) -> (&'static str, Cow<'static, str>) {
             ("QuotaExceeded", "its quota does not permit it, whatever is preempted")
         }
         NotPreempted::TooYoung(from) => {
-            let from = Timestamp::from_second(from).map(|from| format!(" from {from} on")).unwrap_or_default();
+            let until = Timestamp::from_second(from).map(|from| format!(" before {from}")).unwrap_or_default();
             return (
                 "TooYoung",
-                format!("gangs may be preempted for it{from}: until then they run undisturbed").into(),
+                format!("no gang is preempted for it{until}: those that could be run undisturbed until then").into(),
             );
         }
         NotPreempted::Ending => ("Ending", "gangs that are ending make room for it"),
@@ -145,5 +151,20 @@ mod tests {
             assert_eq!(preempted_reason(&format!("{how}: {why}; for Job a/b")), (reason, mode.as_str()));
         }
         assert_eq!(preempted_reason("something else"), ("Preempted", ""));
+    }
+
+    #[test]
+    fn of_a_quota_that_is_exceeded_nothing_is_said_of_gangs_that_could_be_preempted() {
+        let finding =
+            |reason| Finding { reason, why: "chips holds 2 of at most 2".to_owned(), counts: Unmatched::default() };
+        let told = |reason, refusal| with_preemption(&finding(reason), &Err(NotPreempted::Refused(refusal)));
+        for refusal in [policy::Refusal::NoCandidate, policy::Refusal::NotEnoughVictims, policy::Refusal::QuotaExceeded]
+        {
+            let of_quota = told(reasons::QUOTA_EXCEEDED, refusal);
+            assert_eq!(of_quota.why, "chips holds 2 of at most 2");
+            assert!(of_quota.counts.preemption.is_some(), "the data keep it");
+            let of_capacity = told(reasons::WAITING_FOR_CAPACITY, refusal);
+            assert!(of_capacity.why.starts_with("chips holds 2 of at most 2; "), "{}", of_capacity.why);
+        }
     }
 }

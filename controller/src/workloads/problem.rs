@@ -76,7 +76,7 @@ impl Problem {
                  states what to do"
             ),
             Problem::NotHeld { asked_for_by: Some(job) } => format!(
-                "this {noun} was released before its gang was claimed, and job.gangmatch.dev `{job}` is still waiting for a gang: \
+                "this {noun} was resumed before its gang was claimed, and job.gangmatch.dev `{job}` is still waiting for a gang: \
                  delete that Job, or {}",
                 hold(work.kind)
             ),

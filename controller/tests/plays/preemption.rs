@@ -98,7 +98,7 @@ fn a_job_is_told_from_when_on_gangs_may_be_preempted_for_it() {
     let from = jiff::Timestamp::from_second(committed.as_second() + 600).unwrap();
     assert_eq!(told(&stage), json!({"refused": "TooYoung", "victims": 0, "from": from.to_string()}));
     let why = status(&stage, "high")["why"].as_str().unwrap().to_owned();
-    let end = format!("; gangs may be preempted for it from {from} on: until then they run undisturbed");
+    let end = format!("; no gang is preempted for it before {from}: those that could be run undisturbed until then");
     assert!(why.ends_with(&end), "{why}");
     // It is not written again and again, and then it is so.
     let before = stage.log.len();

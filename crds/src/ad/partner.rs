@@ -7,20 +7,19 @@ use super::{Rejected, message, units};
 use crate::conditions::reasons;
 use crate::{AdFields, Job};
 
-/// Checks that a Job says something, and warns if it takes just any partner.
+/// Checks that a Job says which partners it wants, and warns if it takes just any. Attributes alone do not say it: with a misspelled
+/// `constraint` they would be left, and the job would take the first offer.
 ///
 /// # Errors
-/// If it says nothing at all.
+/// If it has no constraint, no port and no request.
 pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
-    let AdFields { classad, constraint, request, ports, attributes, expressions, .. } = &job.spec.ad;
+    let AdFields { classad, constraint, request, ports, .. } = &job.spec.ad;
     let names = classad.is_some()
         || constraint.is_some()
         || ports.as_ref().is_some_and(|ports| !ports.is_empty())
         || request.as_ref().is_some_and(|request| !request.is_empty())
         || draft.place("Requirements").is_some();
-    let says = attributes.as_ref().is_some_and(|all| !all.is_empty())
-        || expressions.as_ref().is_some_and(|all| !all.is_empty());
-    if !names && !says {
+    if !names {
         let message = "spec: the job asks for no partner; write `constraint`, such as other.Type == \"Machine\", or `request`, or `ports` \
                        (`constraint: \"true\"` accepts any offer, even a license)";
         return Err(Rejected::new(reasons::INVALID_PORT, message));
@@ -34,6 +33,17 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     let of_any: Vec<String> = conditions(draft).into_iter().filter_map(any).collect();
     draft.warnings.extend(of_any.iter().map(|place| {
         format!("{place}: accepts any offer, even a license; restrict it, for example with other.Type == \"Machine\"")
+    }));
+    // What the pods of a template request restricts its offers, too.
+    let requests = job.spec.workload.as_ref().is_some_and(|workload| workload.job_template.is_some());
+    let ports = job.spec.ad.ports.iter().flatten().enumerate().filter(|_| !requests);
+    let open = ports.filter(|(_, port)| port.constraint.is_none() && port.request.is_none());
+    draft.warnings.extend(open.map(|(index, port)| {
+        let label = &port.label;
+        format!(
+            "spec.ports[{index}]: has no constraint, so it accepts any offer, even a license; write `constraint`, for example \
+             {label}.Type == \"Machine\""
+        )
     }));
     Ok(())
 }

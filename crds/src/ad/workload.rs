@@ -7,7 +7,8 @@ use classad::Expr;
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use serde_json::Value;
 
-use super::{Rejected, text};
+use super::draft::Draft;
+use super::{Rejected, message, text};
 use crate::conditions::reasons;
 use crate::{GROUP, Job, Workload};
 
@@ -47,17 +48,52 @@ fn is_variable(name: &str) -> bool {
     name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
 }
 
-/// Whether the workload is one.
+/// Whether the workload is one; warns of fields that the API server does not know and leaves out.
 ///
 /// # Errors
 /// The first thing in it that the API server would refuse, or that cannot be under a claim.
-pub(super) fn check(job: &Job) -> Result<(), Rejected> {
+pub(super) fn check(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     environment(job)?;
     let Some(Workload { job_template: Some(template), .. }) = &job.spec.workload else { return Ok(()) };
-    template_problem(template).map_or(Ok(()), |problem| {
+    if let Some(problem) = template_problem(template) {
         let message = format!("spec.workload.jobTemplate{problem}");
-        Err(Rejected::new(reasons::WORKLOAD_INVALID, &message))
-    })
+        return Err(Rejected::new(reasons::WORKLOAD_INVALID, &message));
+    }
+    let whole = Value::Object(template.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
+    let known = serde_json::from_value::<JobTemplateSpec>(whole.clone()).and_then(serde_json::to_value);
+    if let Ok(known) = known {
+        unknown_fields("spec.workload.jobTemplate", &whole, &known, &mut draft.warnings);
+    }
+    Ok(())
+}
+
+/// Warns of the fields of a template that are lost when it is read.
+fn unknown_fields(place: &str, written: &Value, known: &Value, warnings: &mut Vec<String>) {
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Array(list) => list.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    };
+    match (written, known) {
+        (Value::Object(written), Value::Object(known)) => {
+            for (name, value) in written.iter().filter(|(_, value)| !is_empty(value)) {
+                let place = message::path(place, name);
+                match known.get(name) {
+                    Some(known) => unknown_fields(&place, value, known, warnings),
+                    None => {
+                        warnings.push(format!("{place}: there is no such field, so it has no effect; correct its name"))
+                    }
+                }
+            }
+        }
+        (Value::Array(written), Value::Array(known)) => {
+            for (index, (value, known)) in written.iter().zip(known).enumerate() {
+                unknown_fields(&format!("{place}[{index}]"), value, known, warnings);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What is wrong with a template, after its path.
@@ -203,6 +239,32 @@ mod tests {
             let found = problem(template).unwrap();
             assert!(found.starts_with(begins), "{found}");
         }
+    }
+
+    #[test]
+    fn a_field_of_a_template_that_does_not_exist_is_warned_of() {
+        let pod = |more: Value| {
+            let mut container = json!({"name": "sim", "image": "sim:1", "env": [], "args": ["1"], "resources": {}});
+            container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"restartPolicy": "Never", "nodeSelector": {"pool": "lab"}, "containers": [container]})
+        };
+        let warnings = |spec: Value| {
+            let spec = json!({"constraint": "other.Cpus > 1", "workload": {"jobTemplate": {"spec": spec}}});
+            let object =
+                json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "j"}, "spec": spec});
+            let job: Job = serde_json::from_value(object).unwrap();
+            let mut draft = Draft::default();
+            check(&job, &mut draft).unwrap();
+            draft.warnings
+        };
+        let limits = json!({"resources": {"requests": {"cpu": "500m"}}, "livenessProbe": {"tcpSocket": {"port": 80}}});
+        assert_eq!(warnings(json!({"completions": 0, "template": {"spec": pod(limits)}})), Vec::<String>::new());
+        let place = "spec.workload.jobTemplate.spec";
+        let wrong = json!({"suspnd": true, "template": {"spec": pod(json!({"cmd": ["sim"]}))}});
+        let told = ["suspnd", "template.spec.containers[0].cmd"];
+        let told =
+            told.map(|field| format!("{place}.{field}: there is no such field, so it has no effect; correct its name"));
+        assert_eq!(warnings(wrong), told);
     }
 
     #[test]

@@ -1,20 +1,25 @@
 //! The accounts of a pool: what each has used, holds and waits for, for the verbs that show or use them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::bail;
 use jiff::Timestamp;
 use matchmaker::{Policy, Snapshot};
 use policy::{Amount, Quotas};
-use pool::{CycleInputs, Objects, PolicyBuilder, account_usage, demands, pool_charge, snapshot};
+use pool::{CycleInputs, Objects, PolicyBuilder, account_problems, account_usage, demands, pool_charge, snapshot};
 
 use crate::cluster::{Kind, Pool, PoolSource};
 use crate::output::OutputOptions;
+use crate::subject::subjects;
 
 /// Which accounts to show, and how.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AccountsArguments {
+    /// The accounts: NAME or account/NAME. Default: all.
+    #[arg(value_name = "ACCOUNT")]
+    accounts: Vec<String>,
+
     #[command(flatten)]
     pub(crate) output: OutputOptions,
 
@@ -35,16 +40,21 @@ pub(crate) struct Accounted {
     pub(crate) pool: Pool,
     snapshot: Snapshot,
     pub(crate) policy: Arc<Policy>,
+    /// The accounts that are shown; all, if it is empty.
+    named: BTreeSet<String>,
 }
 
 /// Reads a pool with its accounts.
 ///
 /// # Errors
-/// It cannot be read, it has no PoolPolicy, or the user may not list accounts.
-pub(crate) fn read(source: &PoolSource) -> anyhow::Result<Accounted> {
+/// It cannot be read, it has no PoolPolicy, the user may not list accounts, or there is no account of a given name.
+pub(crate) fn read(arguments: &AccountsArguments) -> anyhow::Result<Accounted> {
+    let AccountsArguments { source, accounts, .. } = arguments;
+    let named: BTreeSet<String> =
+        subjects(accounts, &[Kind::Account])?.into_iter().map(|subject| subject.name).collect();
     let kinds =
         [Kind::Account, Kind::PoolPolicy, Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Namespace];
-    let pool = source.read(None, &kinds)?;
+    let mut pool = source.read(None, &kinds)?;
     let (objects, partly) = (&pool.objects, &pool.partly);
     if partly.contains(&Kind::Account) || partly.contains(&Kind::PoolPolicy) {
         bail!(
@@ -54,13 +64,25 @@ pub(crate) fn read(source: &PoolSource) -> anyhow::Result<Accounted> {
     let mut snapshot = snapshot(objects, &CycleInputs::of(objects));
     add(&mut snapshot, objects, source.time());
     let Some(policy) = snapshot.policy.clone() else {
-        bail!("there is no PoolPolicy, so nothing is charged; create one that is named {}", crds::POOL_POLICY);
+        bail!(
+            "there is no PoolPolicy, so nothing is charged; an administrator can create it: \
+             echo '{{apiVersion: gangmatch.dev/v1alpha1, kind: PoolPolicy, metadata: {{name: {}}}, spec: {{}}}}' | kubectl apply -f -",
+            crds::POOL_POLICY
+        );
     };
-    Ok(Accounted { pool, snapshot, policy })
+    if let Some(missing) = named.iter().find(|name| policy.tree.account(name).is_none()) {
+        bail!("there is no account {missing}; without a name, all accounts are shown");
+    }
+    // Of files, the reader has told it already.
+    if let (Some(known), true) = (&pool.objects.pool_policy, pool.sources.is_empty()) {
+        let wrong = account_problems(&pool.objects, &known.terms);
+        pool.warnings.extend(wrong.into_iter().map(|(name, why)| format!("Account {name}: {}", why.message)));
+    }
+    Ok(Accounted { pool, snapshot, policy, named })
 }
 
 impl Accounted {
-    /// The accounts, each before those below it, with its level in the tree.
+    /// The accounts that are shown, each before those below it, with its level in the tree.
     pub(crate) fn in_order(&self) -> Vec<(usize, &policy::Account)> {
         let tree = &self.policy.tree;
         // Those below the pool are below the empty name, which no account has.
@@ -78,6 +100,7 @@ impl Accounted {
             order.push((level, account));
             next.extend(of(level + 1, &account.name));
         }
+        order.retain(|(_, account)| self.named.is_empty() || self.named.contains(&account.name));
         order
     }
 

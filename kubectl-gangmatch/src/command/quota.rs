@@ -21,7 +21,7 @@ much more the account can take now, with everything below it. What is held beyon
 Exit status:
   0  all accounts were read
   1  there is a mistake in some object; the others count
-  2  an option is wrong, a file does not exist, there is no PoolPolicy, or kubectl fails";
+  2  an option is wrong, a file or an account does not exist, there is no PoolPolicy, or kubectl fails";
 
 /// One quota of an account; what has no limit is left out.
 #[derive(Serialize)]
@@ -42,7 +42,7 @@ struct QuotaRow {
 
 /// Prints the quotas. 0: all was read; 1: some object is wrong.
 pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let accounted = accounts::read(&arguments.source)?;
+    let accounted = accounts::read(arguments)?;
     let (tree, quotas) = (&accounted.policy.tree, accounted.quotas());
     let mut rows = Vec::new();
     for (level, account) in accounted.in_order() {
@@ -68,11 +68,13 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
             }
         }));
     }
-    arguments.output.print(out, &listing(&rows))?;
+    let is_ignored = accounted.pool.objects.accounts.values().any(|account| !account.spec.quotas.is_empty());
+    arguments.output.print(out, &listing(&rows, is_ignored))?;
     Ok(output::remarks(&accounted.pool)?)
 }
 
-fn listing(rows: &[QuotaRow]) -> Listing {
+/// The lines. `is_ignored`: some account has a quota, though maybe none that counts.
+fn listing(rows: &[QuotaRow], is_ignored: bool) -> Listing {
     let or_none = |amount: &Option<String>| amount.clone().unwrap_or_else(|| "-".to_owned());
     let cells = |row: &QuotaRow| {
         let borrowed = row.borrowed.as_ref().map(|amount| format!(" ({amount} borrowed)")).unwrap_or_default();
@@ -95,6 +97,9 @@ fn listing(rows: &[QuotaRow]) -> Listing {
         table: Table::of(headings, rows.iter().map(cells).collect()),
         names,
         data: json!({"items": rows}),
-        nothing: "No account has a quota.".to_owned(),
+        nothing: match is_ignored {
+            true => "No quota is in force.".to_owned(),
+            false => "No account has a quota.".to_owned(),
+        },
     }
 }

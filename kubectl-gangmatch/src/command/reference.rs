@@ -77,12 +77,13 @@ fn page(whole: &Command) -> String {
         options(&listed)
     );
     for verb in &verbs {
-        text.push_str(&section(verb));
+        text.push_str(&section(verb, &listed));
     }
     text
 }
 
-fn section(verb: &Command) -> String {
+/// What is said of a verb. `cluster`: the options that most verbs that ask a cluster have.
+fn section(verb: &Command, cluster: &[&Arg]) -> String {
     let mut named = verb.clone().bin_name(format!("kubectl gangmatch {}", verb.get_name()));
     let usage = named.render_usage().to_string();
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
@@ -91,7 +92,10 @@ fn section(verb: &Command) -> String {
     let own: Vec<&Arg> = verb.get_arguments().filter(shown).collect();
     text.push_str(&options(&own));
     if verb.get_arguments().any(is_of_cluster) {
-        text.push_str("\nIt has the [cluster options](#cluster-options), too.\n");
+        let has = |arg: &&Arg| verb.get_arguments().any(|own| own.get_long() == arg.get_long());
+        let missing: Vec<String> = cluster.iter().filter(|arg| !has(arg)).map(|arg| name(arg)).collect();
+        let but = if missing.is_empty() { String::new() } else { format!(", but not {}", missing.join(", ")) };
+        let _ = writeln!(text, "\nIt has the [cluster options](#cluster-options), too{but}.");
     }
     if let Some(after) = verb.get_after_help() {
         let _ = write!(text, "\n```text\n{}\n```\n", after.to_string().trim_end());
@@ -121,9 +125,11 @@ fn name(arg: &Arg) -> String {
     let names: Vec<&str> = arg.get_value_names().unwrap_or_default().iter().map(|name| name.as_str()).collect();
     let value = if takes_value(arg) { names.join(" ") } else { String::new() };
     let short = arg.get_short().map(|short| format!("`-{short}`, ")).unwrap_or_default();
+    let aliases = arg.get_visible_aliases().unwrap_or_default();
+    let others: String = aliases.iter().map(|other| format!(", `--{other}`")).collect();
     match arg.get_long() {
-        Some(long) if value.is_empty() => format!("{short}`--{long}`"),
-        Some(long) => format!("{short}`--{long} {value}`"),
+        Some(long) if value.is_empty() => format!("{short}`--{long}`{others}"),
+        Some(long) => format!("{short}`--{long} {value}`{others}"),
         None => format!("`{value}`"),
     }
 }

@@ -14,7 +14,7 @@ use crate::command::status::phase;
 pub(crate) const AFTER_HELP: &str = "\
 Sets spec.done of the jobs: the workload is stopped, the machines and seats are free again, and the job is finished: Cancelled, if
 its workload had not ended. This is how a job without a workload says that its work is done, and has Succeeded. With --requeue, the
-Match is deleted instead: the claim ends in the same way, and the job is matched again.
+Match is deleted instead: the claim ends in the same way, and the job is matched again. This is not condor_release, which is resume.
 
   to                                        write                                     in HTCondor
   end a claim, and finish the job           kubectl gangmatch release JOB             none
@@ -53,14 +53,16 @@ pub(crate) fn run(arguments: &ReleaseArguments, out: &mut impl Write) -> anyhow:
 fn plan(job: &Job, requeue: bool) -> Action {
     let status = job.status.clone().unwrap_or_default();
     let members = status.members.as_deref().unwrap_or("its members");
+    let name = job.metadata.name.as_deref().unwrap_or("NAME");
     match (phase(job).0, &status.claim) {
         (JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled, None) => {
             Action::Refuse("it has finished, so it holds nothing".to_owned())
         }
-        (JobPhase::Suspended, None) => Action::Refuse("it is suspended, so it holds nothing".to_owned()),
+        (JobPhase::Suspended, None) => Action::Refuse(format!(
+            "it is suspended, so it holds nothing; to put it back into the queue, write kubectl gangmatch resume {name}"
+        )),
         (phase, None) => Action::Refuse(format!(
-            "it holds nothing: it is {phase:?}; to take it out of the queue, write kubectl gangmatch suspend {name} or cancel {name}",
-            name = job.metadata.name.as_deref().unwrap_or("NAME")
+            "it holds nothing: it is {phase:?}; to take it out of the queue, write kubectl gangmatch suspend {name} or cancel {name}"
         )),
         (_, Some(_)) if job.spec.done => Action::Nothing("is being released already".to_owned()),
         (_, Some(claim)) if requeue => {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::ObjectKey;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::placing::CollectiveOptions;
 use super::together::print_objective;
@@ -86,6 +86,7 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
         (None, Some(_)) => READER.to_owned(),
     };
     let (documents, problems) = manifests::read(&arguments.manifests.files())?;
+    pool.notes.extend(documents.iter().filter_map(|document| labelled(&document.value)));
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
     pool.problems.extend(problems.iter().map(ToString::to_string));
     let jobs = add(&mut pool, loaded, now);
@@ -99,6 +100,21 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     }
     arguments.output.print(out, &text.join("\n"), &json!({"items": answers}))?;
     Ok(output::remarks(&pool)?)
+}
+
+/// What is said of a workload with the label, for which the controller would make a Job: only Jobs are simulated.
+fn labelled(object: &Value) -> Option<String> {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str);
+    let ad = object.pointer("/metadata/labels")?.get(crds::LABEL_AD)?.as_str()?;
+    let noun = match (text("/apiVersion")?, text("/kind")?) {
+        ("batch/v1", "Job") => "batch Job",
+        (_, kind @ ("Pod" | "JobSet")) => kind,
+        _ => return None,
+    };
+    let name = text("/metadata/name").unwrap_or("without a name");
+    Some(format!(
+        "{noun} {name} has the label gangmatch.dev/ad: {ad}; to know what it would get, simulate the Job {ad}"
+    ))
 }
 
 /// Puts the objects of manifests into a pool, as if they had been created now. The jobs among them.

@@ -51,7 +51,7 @@ pub(crate) fn resume(arguments: &JobsArguments, out: &mut impl Write) -> anyhow:
 fn suspended(job: &Job) -> Action {
     match phase(job).0 {
         JobPhase::Succeeded | JobPhase::Failed | JobPhase::Cancelled => {
-            Action::Refuse("it has finished, so it holds nothing".to_owned())
+            Action::Refuse("it has finished, so it cannot be suspended".to_owned())
         }
         _ if job.spec.suspend => Action::Nothing("is suspended already".to_owned()),
         _ => {

@@ -16,12 +16,12 @@ use crate::table::Table;
 pub(crate) const AFTER_HELP: &str = "\
 USAGE is the decayed average of the charge that was held, HELD is the charge that is held now, and NORMALIZED is their sum divided by the
 weight: the smaller, the sooner. SHARE is what the account deserves of the pool now, given who holds and who waits. Accounts below another
-one are indented, and counted in it.
+one are indented, and counted in it. A warning says which accounts nothing is charged to, and what to write.
 
 Exit status:
   0  all accounts were read
   1  there is a mistake in some object; the others count
-  2  an option is wrong, a file does not exist, there is no PoolPolicy, or kubectl fails";
+  2  an option is wrong, a file or an account does not exist, there is no PoolPolicy, or kubectl fails";
 
 /// What is said of an account; amounts are charges, as decimal numbers.
 #[derive(Serialize)]
@@ -40,7 +40,7 @@ struct AccountRow {
 /// Prints the accounts. 0: all was read; 1: some object is wrong.
 pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let now = arguments.source.time();
-    let accounted = accounts::read(&arguments.source)?;
+    let accounted = accounts::read(arguments)?;
     let total = accounted.pool_charge(now);
     let tree = &accounted.policy.tree;
     let (quotas, waiting) = (accounted.quotas(), accounted.waiting());

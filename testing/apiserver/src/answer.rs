@@ -15,13 +15,21 @@ pub struct Answer {
     pub body: Value,
     /// After how many seconds it is worth trying again.
     pub retry_after: Option<u32>,
+    /// What was done, and is probably not what was meant: a header `Warning` for each.
+    pub warnings: Vec<String>,
 }
 
 impl Answer {
     /// Done, with what there is now.
     #[must_use]
     pub fn done(code: u16, body: Value) -> Answer {
-        Answer { code, body, retry_after: None }
+        Answer { code, body, retry_after: None, warnings: Vec::new() }
+    }
+
+    /// The same, with what the one who asked should know.
+    #[must_use]
+    pub(crate) fn warning(self, warnings: Vec<String>) -> Answer {
+        Answer { warnings, ..self }
     }
 
     /// A no. `details` is what is said of the object.
@@ -32,7 +40,7 @@ impl Answer {
         if let (Some(body), false) = (body.as_object_mut(), details.is_null()) {
             body.insert("details".to_owned(), details);
         }
-        Answer { code, body, retry_after: None }
+        Answer { code, body, retry_after: None, warnings: Vec::new() }
     }
 
     /// The server is too busy.

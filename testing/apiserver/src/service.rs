@@ -66,6 +66,11 @@ impl Answer {
         if let Some(seconds) = self.retry_after {
             response.headers_mut().insert(http::header::RETRY_AFTER, seconds.into());
         }
+        for warning in &self.warnings {
+            let quoted = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
+            let header = http::HeaderValue::from_str(&quoted);
+            header.into_iter().for_each(|header| drop(response.headers_mut().append(http::header::WARNING, header)));
+        }
         response
     }
 }

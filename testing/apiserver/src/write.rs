@@ -127,7 +127,7 @@ impl Writer<'_> {
         if self.store.get(&key).is_some() {
             return Answer::exists(kind, &key.name);
         }
-        Answer::done(201, Value::clone(&self.store.put(key, object)))
+        Answer::done(201, Value::clone(&self.store.put(key, object))).warning(warnings(call, &unknown))
     }
 
     /// Stores what a PUT or a patch makes of an object: its status, or all but that.
@@ -163,13 +163,13 @@ impl Writer<'_> {
             return refused;
         }
         if next == **before {
-            return Answer::done(200, next);
+            return Answer::done(200, next).warning(warnings(call, &unknown));
         }
         if is_ending(&next) && !is_held(&next) {
             self.store.remove(&key);
-            return Answer::done(200, next);
+            return Answer::done(200, next).warning(warnings(call, &unknown));
         }
-        Answer::done(200, Value::clone(&self.store.put(key, next)))
+        Answer::done(200, Value::clone(&self.store.put(key, next))).warning(warnings(call, &unknown))
     }
 
     /// Fills in what is missing; why it may not be stored.
@@ -271,10 +271,18 @@ fn is_strict(call: &Call) -> bool {
     call.asks("fieldValidation") == "Strict"
 }
 
+fn unknown_fields(unknown: &[String]) -> Vec<String> {
+    unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect()
+}
+
+/// What is warned of when fields that the schema does not know were cut off. To warn is the default.
+fn warnings(call: &Call, unknown: &[String]) -> Vec<String> {
+    if call.asks("fieldValidation") == "Ignore" { Vec::new() } else { unknown_fields(unknown) }
+}
+
 /// What is said of fields that the schema does not know.
 fn strict(kind: &Kind, unknown: &[String], verb: Verb) -> Answer {
-    let fields: Vec<String> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
-    let message = format!("strict decoding error: {}", fields.join(", "));
+    let message = format!("strict decoding error: {}", unknown_fields(unknown).join(", "));
     match verb {
         Verb::Patch => Answer::unreadable_patch(&cause("patch", &message)),
         _ => {
@@ -309,5 +317,43 @@ fn named(kind: &Kind, object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
         fields.insert("kind".to_owned(), json!(kind.name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::Method;
+
+    use super::*;
+    use crate::{Kinds, Server};
+
+    /// The code and the headers `Warning` of an answer.
+    fn told(server: &Server, method: &Method, path: &str, body: &Value) -> (u16, Vec<String>) {
+        let call = Call::of(method, &path.parse().unwrap(), MERGE_PATCH, body.to_string().into()).unwrap();
+        let response = server.answer(&call).response();
+        let all = response.headers().get_all(http::header::WARNING);
+        (response.status().as_u16(), all.iter().map(|one| one.to_str().unwrap().to_owned()).collect())
+    }
+
+    #[test]
+    fn unknown_fields_are_warned_of_unless_they_are_refused_or_ignored() {
+        let server = Server::new(Arc::new(Kinds::new()), Timestamp::UNIX_EPOCH);
+        told(&server, &Method::POST, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}}));
+        let jobs = "/apis/gangmatch.dev/v1alpha1/namespaces/n/jobs";
+        let job = |name: &str| json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": name}, "spec": {"constrant": "true"}});
+        let create = |name: &str, how: &str| told(&server, &Method::POST, &format!("{jobs}{how}"), &job(name));
+        let warned = || vec!["299 - \"unknown field \\\"spec.constrant\\\"\"".to_owned()];
+        assert_eq!(create("a", ""), (201, warned()), "to warn is the default");
+        assert_eq!(create("b", "?fieldValidation=Warn"), (201, warned()));
+        assert_eq!(create("c", "?fieldValidation=Ignore"), (201, Vec::new()));
+        assert_eq!(create("d", "?fieldValidation=Strict"), (400, Vec::new()));
+        let patch = json!({"spec": {"constrant": "true", "priority": 1}});
+        assert_eq!(told(&server, &Method::PATCH, &format!("{jobs}/a"), &patch), (200, warned()));
+        assert_eq!(
+            told(&server, &Method::PATCH, &format!("{jobs}/a"), &json!({"spec": {"priority": 2}})),
+            (200, Vec::new())
+        );
     }
 }

@@ -34,16 +34,29 @@ pub fn program(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// The programs of the demonstration: the controller, and the embedded API server. Cargo prints what it compiles.
+/// The programs of the demonstration.
+#[derive(Debug)]
+pub struct Demonstration {
+    /// The controller.
+    pub controller: PathBuf,
+    /// The embedded API server.
+    pub server: PathBuf,
+    /// The plugin of kubectl, if it was asked for.
+    pub plugin: Option<PathBuf>,
+}
+
+/// Builds the programs of the demonstration, all at once. Cargo prints what it compiles.
 ///
 /// # Errors
 /// When they do not compile.
-pub fn demonstration() -> Result<(PathBuf, PathBuf)> {
-    let names = ["gangmatch-controller", "embedded-apiserver"];
-    let what = ["--workspace", "--bin", names[0], "--bin", names[1]];
-    let built = build_all(&what, &names, Sound::Loud, &[])?;
-    let [controller, server] = <[PathBuf; 2]>::try_from(built).ok().context("two executables were asked for")?;
-    Ok((controller, server))
+pub fn demonstration(with_plugin: bool) -> Result<Demonstration> {
+    let mut names = vec!["gangmatch-controller", "embedded-apiserver"];
+    names.extend(with_plugin.then_some("kubectl-gangmatch"));
+    let what: Vec<&str> =
+        std::iter::once("--workspace").chain(names.iter().flat_map(|name| ["--bin", *name])).collect();
+    let mut built = build_all(&what, &names, Sound::Loud, &[])?.into_iter();
+    let (controller, server) = built.next().zip(built.next()).context("two executables were asked for")?;
+    Ok(Demonstration { controller, server, plugin: built.next() })
 }
 
 /// The same, optimised.

@@ -17,6 +17,10 @@ pub(crate) fn run(choice: &Choice, keep: bool) -> Result<()> {
     }
     let executable =
         noisy_step("controller's executable", "2 minutes", || repository::program("gangmatch-controller"))?;
+    let plugin = match keep {
+        true => Some(noisy_step("plugin's executable", "2 minutes", || repository::program("kubectl-gangmatch"))?),
+        false => None,
+    };
     let cluster = step("starting the cluster", || Cluster::of(choice, &Options { kwok: true, ..Options::default() }))?;
     if cluster.control_plane().is_some() {
         step("creating a Node that kwok plays", || product::create_fake_node(&cluster, "foo"))?;
@@ -40,8 +44,8 @@ pub(crate) fn run(choice: &Choice, keep: bool) -> Result<()> {
     line(format_args!("\n{}", table.trim_end()));
     let members = claimed.with_context(|| format!("the end of the controller's log:\n{}", controller.log_tail()))?;
     line(format_args!("\nclaimed {:.2} s after the apply began: {members}", start.elapsed().as_secs_f32()));
-    if keep {
-        stay(cluster.kubeconfig(), || match controller.is_running() {
+    if let Some(plugin) = plugin {
+        stay(cluster.kubeconfig(), &plugin, || match controller.is_running() {
             true => Ok(()),
             false => bail!("the controller ended by itself; the end of its log:\n{}", controller.log_tail()),
         })?;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use testbed::cluster::in_path;
+use testbed::repository::Demonstration;
 use testbed::{EmbeddedServer, product, repository, until};
 
 use super::{EXAMPLE, claimed, manifests, stay};
@@ -28,8 +29,9 @@ suspended, or released, or after startTimeoutSeconds.
 
 /// Shows it.
 pub(crate) fn run(keep: bool) -> Result<()> {
-    let (controller, server) =
-        noisy_step("controller and embedded API server", "2 to 4 minutes on 2 cores", repository::demonstration)?;
+    let what = if keep { "controller, embedded API server and plugin" } else { "controller and embedded API server" };
+    let Demonstration { controller, server, plugin } =
+        noisy_step(what, "2 to 4 minutes on 2 cores", || repository::demonstration(keep))?;
     line(format_args!("\n{STAND_IN}\n"));
     let server = step("starting the embedded API server", || EmbeddedServer::start(&server))?;
     let controller = step("starting the controller", || product::start_on_embedded(&server, &controller))?;
@@ -58,8 +60,8 @@ pub(crate) fn run(keep: bool) -> Result<()> {
     }
     let members = members.with_context(|| format!("the end of the controller's log:\n{}", controller.log_tail()))?;
     line(format_args!("\nclaimed {seconds:.2} s after the apply began: {members}"));
-    if keep {
-        stay(&server.kubeconfig(), || match (server.is_running(), controller.is_running()) {
+    if let Some(plugin) = plugin {
+        stay(&server.kubeconfig(), &plugin, || match (server.is_running(), controller.is_running()) {
             (true, true) => Ok(()),
             (false, _) => bail!("the embedded API server ended by itself"),
             _ => bail!("the controller ended by itself; the end of its log:\n{}", controller.log_tail()),

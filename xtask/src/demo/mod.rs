@@ -4,9 +4,10 @@ mod cluster;
 mod embedded;
 mod manifests;
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 use testbed::Access;
@@ -57,11 +58,8 @@ const TRY: [(&str, &str); 12] = [
     ("kubectl explain gmj.spec.ports", "every field is documented"),
     ("kubectl apply -f examples/counted", "three jobs for two seats"),
     ("kubectl get gmj", "one of them waits: see WHY"),
-    (
-        "cargo run -q -p kubectl-gangmatch -- why run-3",
-        "the plugin says what it waits for, and who has it (it is built first)",
-    ),
-    ("cargo run -q -p kubectl-gangmatch -- why license/solver", "who holds its seats, and who waits for them"),
+    ("kubectl gangmatch why run-3", "the plugin says what it waits for, and who has it"),
+    ("kubectl gangmatch why license/solver", "who holds its seats, and who waits for them"),
     (
         r#"kubectl patch gmj run-1 --type merge -p '{"spec":{"done":true}}'"#,
         "run-1 is done, and the job that waits gets its seat",
@@ -76,16 +74,32 @@ const TRY: [(&str, &str); 12] = [
 ];
 
 /// Prints what to try, and returns when something has ended.
-fn stay(kubeconfig: &std::path::Path, what_runs: impl Fn() -> Result<()>) -> Result<()> {
-    line(format_args!("\nIn another terminal, in this folder:\n\nexport KUBECONFIG={}\n", kubeconfig.display()));
+fn stay(kubeconfig: &Path, plugin: &Path, what_runs: impl Fn() -> Result<()>) -> Result<()> {
+    let folder = alone(plugin)?;
+    line(format_args!("\nIn another terminal, in this folder:\n\nexport KUBECONFIG={}", kubeconfig.display()));
+    line(format_args!("export PATH={}:$PATH\n", folder.display()));
     for (command, what) in TRY {
         line(format_args!("{command}\n    # {what}"));
     }
-    line("\nCtrl-C ends everything.");
+    line(format_args!("\nCtrl-C ends everything; so does, from elsewhere, kill -TERM {}", std::process::id()));
     loop {
         what_runs()?;
         std::thread::sleep(LOOK);
     }
+}
+
+/// A folder in which the plugin is alone, for PATH: kubectl takes other files beside it for plugins, too.
+fn alone(plugin: &Path) -> Result<PathBuf> {
+    let folder = plugin.with_file_name("plugin");
+    let link = folder.join("kubectl-gangmatch");
+    let made = std::fs::create_dir_all(&folder).and_then(|()| {
+        if link.is_symlink() {
+            std::fs::remove_file(&link)?;
+        }
+        std::os::unix::fs::symlink(plugin, &link)
+    });
+    made.with_context(|| format!("cannot make {}", link.display()))?;
+    Ok(folder)
 }
 
 /// The members of the first job that holds its claim, of a list of jobs.

@@ -6,7 +6,7 @@ use super::*;
 fn attributes_are_literals_of_their_types() {
     let ad = job(json!({"attributes": {
         "Cmd": "sim_app", "ImageSize": 28_000_000, "Fast": true, "Load": 0.5, "Tags": ["a", 1], "Disk": {"Free": 3, "Kind": "ssd"}
-    }}))
+    }, "request": {"slots": 1}}))
     .unwrap();
     assert_eq!(shown(&ad, "cmd"), "\"sim_app\"");
     assert_eq!(shown(&ad, "ImageSize"), "28000000");
@@ -19,7 +19,7 @@ fn attributes_are_literals_of_their_types() {
 
 #[test]
 fn expressions_are_parsed_and_integers_stand_for_themselves() {
-    let ad = job(json!({"expressions": {"RequestMemory": "ImageSize / 1000000", "One": "1.0", "Seven": 7}})).unwrap();
+    let ad = job(json!({"expressions": {"RequestMemory": "ImageSize / 1000000", "One": "1.0", "Seven": 7}, "request": {"slots": 1}})).unwrap();
     assert_eq!(shown(&ad, "RequestMemory"), "ImageSize / 1000000");
     assert_eq!(shown(&ad, "One"), "1.000000000000000E+00");
     assert_eq!(shown(&ad, "Seven"), "7");
@@ -38,8 +38,9 @@ fn the_implicit_port_is_written_as_htcondor_does() {
 
 #[test]
 fn without_a_constraint_everybody_is_accepted_in_fields_and_nobody_in_text() {
-    assert_eq!(shown(&job(json!({"attributes": {"A": 1}})).unwrap(), "Requirements"), "true");
-    assert_eq!(shown(&job(json!({"attributes": {"A": 1}, "ports": []})).unwrap(), "Requirements"), "true");
+    let request = json!({"slots": 1});
+    assert_eq!(shown(&job(json!({"attributes": {"A": 1}, "request": request})).unwrap(), "Requirements"), "true");
+    assert_eq!(shown(&job(json!({"request": request, "ports": []})).unwrap(), "Requirements"), "true");
     assert_eq!(shown(&job(json!({"classad": "[ A = 1 ]"})).unwrap(), "Requirements"), "absent");
     let named = job(json!({"expressions": {"Requirements": "other.A"}})).unwrap();
     assert_eq!(shown(&named, "Requirements"), "other.A");

@@ -126,7 +126,7 @@ fn a_name_written_twice_names_both_places() {
 
 #[test]
 fn odd_names_are_accepted_with_a_warning() {
-    let ad = job(json!({"attributes": {"two words": 1, "true": 2, "Constraint": 3}})).unwrap();
+    let ad = job(json!({"attributes": {"two words": 1, "true": 2, "Constraint": 3}, "request": {"slots": 1}})).unwrap();
     assert_eq!(shown(&ad, "two words"), "1");
     check_warned(&ad, &["spec.attributes[\"two words\"]", "`'two words'`"]);
     check_warned(&ad, &["spec.attributes.true", "`'true'`"]);
@@ -140,7 +140,7 @@ fn messages_are_short_and_show_no_control_characters() {
     let (_, message) = refused(json!({"attributes": {"x".repeat(5000): null}}));
     assert_eq!(message.len(), MESSAGE_LENGTH_MAX);
     let many: serde_json::Map<String, Json> = (0..40).map(|index| (format!("odd name {index}"), json!(1))).collect();
-    let warnings = job(json!({"attributes": many})).unwrap().warnings;
+    let warnings = job(json!({"attributes": many, "request": {"slots": 1}})).unwrap().warnings;
     assert_eq!(warnings.len(), WARNINGS_MAX);
     assert_eq!(warnings[WARNINGS_MAX - 1], "and 25 more warnings");
 }
@@ -181,7 +181,23 @@ fn m7_a_constraint_is_a_condition_and_no_number() {
         assert!(rejected.reason == "InvalidPort" && rejected.message.starts_with(place), "{rejected}");
     }
     check_warned(&job(json!({"constraint": "true"})).unwrap(), &["spec.constraint: accepts any offer"]);
-    assert!(job(json!({"attributes": {"App": "sim"}})).is_ok(), "it says what it is");
+}
+
+/// A misspelled `constraint` is cut off by the API server, and what is left accepts everything.
+#[test]
+fn a_job_of_attributes_alone_is_not_accepted_and_a_port_without_a_condition_is_warned_of() {
+    for spec in [
+        json!({"attributes": {"App": "vcs"}}),
+        json!({"attributes": {"App": "vcs"}, "ports": []}),
+        json!({"expressions": {"Doubled": "2 * Size"}, "rank": 1}),
+        json!({"attributes": {"App": "vcs"}, "suspend": true}),
+    ] {
+        check_refused(spec, "InvalidPort", &["spec: the job asks for no partner; write `constraint`"]);
+    }
+    let ports = json!({"ports": [{"label": "cpu"}, {"label": "seat", "request": {"seats": 1}}, {"label": "b", "constraint": "b.Cpus > 1"}]});
+    let ad = job(ports).unwrap();
+    check_warned(&ad, &["spec.ports[0]: has no constraint, so it accepts any offer", "cpu.Type == \"Machine\""]);
+    assert_eq!(ad.warnings.len(), 1, "{:#?}", ad.warnings);
 }
 
 #[test]

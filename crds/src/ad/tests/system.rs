@@ -23,8 +23,8 @@ fn the_system_says_who_it_is() {
     for (name, value) in values {
         assert_eq!(shown(&ad, name), value, "{name}");
     }
-    assert_eq!(shown(&job(json!({"attributes": {"A": 1}})).unwrap(), "Owner"), "absent");
-    assert_eq!(shown(&job(json!({"attributes": {"Name": "x"}})).unwrap(), "Name"), "\"x\"");
+    assert_eq!(shown(&job(json!({"constraint": "other.A", "attributes": {"A": 1}})).unwrap(), "Owner"), "absent");
+    assert_eq!(shown(&job(json!({"constraint": "other.A", "attributes": {"Name": "x"}})).unwrap(), "Name"), "\"x\"");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_port_cannot_forge_either() {
 
 #[test]
 fn the_same_value_as_the_systems_is_no_mistake() {
-    assert!(job(json!({"attributes": {"Type": "Job"}})).unwrap().warnings.is_empty());
+    assert!(job(json!({"constraint": "other.A", "attributes": {"Type": "Job"}})).unwrap().warnings.is_empty());
 }
 
 #[test]

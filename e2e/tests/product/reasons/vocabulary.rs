@@ -5,7 +5,7 @@ use std::path::Path;
 use testbed::repository;
 
 /// Reasons that are not read from `why`, and the file with their test.
-const NOT_OF_WHY: [(&str, &str); 12] = [
+const NOT_OF_WHY: [(&str, &str); 13] = [
     // `why` repeats them as what the controller says; that test cannot wait for it, since its claims end by the clock.
     ("WaitingForReserved", "e2e/tests/product/reservation.rs"),
     ("HeldForOthers", "e2e/tests/product/reservation.rs"),
@@ -13,6 +13,7 @@ const NOT_OF_WHY: [(&str, &str); 12] = [
     ("InvalidCapacity", "e2e/tests/product/attack_pacing.rs"),
     ("NamespaceMissing", "e2e/tests/product/nodes.rs"),
     ("DuplicateSubmitter", "e2e/tests/product/accounts.rs"),
+    ("SubmitterNotCharged", "pool/tests/accounts.rs"),
     ("ParentMissing", "e2e/tests/product/accounts.rs"),
     ("ParentLoop", "e2e/tests/product/accounts.rs"),
     ("TooDeep", "e2e/tests/product/accounts.rs"),

@@ -53,6 +53,8 @@ const STEPS: &[Step] = &[
     ("api-resources --api-group=gangmatch.dev --no-headers", "", true),
     ("create -f -", UNKNOWN, false),
     ("apply -f -", UNKNOWN, false),
+    ("create --validate=warn --dry-run=server -f -", UNKNOWN, true),
+    ("create --validate=ignore --dry-run=server -f -", UNKNOWN, true),
     ("apply -f -", WRONG, false),
     ("create -f -", CHANGED, false),
     ("diff -f -", CHANGED, false),
