@@ -36,7 +36,7 @@ impl Account {
     status = "AccountStatus",
     derive = "PartialEq",
     doc = "An Account (gma) is a party that is charged for gangs: one node of the tree of accounts, with a weight and quotas. Accounts count if there is a PoolPolicy.",
-    printcolumn = r#"{"name":"Namespace","type":"string","jsonPath":".spec.submitter.namespace"}"#,
+    printcolumn = r#"{"name":"Submitter","type":"string","jsonPath":".spec.submitter.namespace"}"#,
     printcolumn = r#"{"name":"Owner","type":"string","jsonPath":".spec.submitter.owner"}"#,
     printcolumn = r#"{"name":"Parent","type":"string","jsonPath":".spec.parent"}"#,
     printcolumn = r#"{"name":"Weight","type":"integer","jsonPath":".spec.weight"}"#,
