@@ -329,17 +329,8 @@ impl Candidates {
         let Some(Order::LazySort(mut runs)) = self.order.take_if(|order| matches!(order, Order::LazySort(_))) else {
             return false;
         };
-        let graded = match self.one_thought() {
-            Some(Rank::By(id)) => known.ranks.grades(id),
-            _ => None,
-        };
-        let more = match graded {
-            Some(grades) => runs.more(known.ranks, known.full, |row| grades.get(as_usize(row)).copied()),
-            None => {
-                let worths = self.worths(known.table, known.ranks);
-                runs.more(known.ranks, known.full, |row| worths.of(row, known.table))
-            }
-        };
+        let worths = self.worths(known.table, known.ranks);
+        let more = runs.more(known.ranks, known.full, |row| worths.of(row, known.table));
         self.order = Some(Order::LazySort(runs));
         more
     }

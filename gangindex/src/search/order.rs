@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::index::ranks::{RankId, Ranks};
-use crate::index::sort::{RankKey, RankPass};
+use crate::index::sort::stable_sort;
 use crate::table::{Bits, as_usize};
 
 /// Rows, the best first, of equal ones in the order of their ads.
@@ -40,10 +40,9 @@ impl LazySort {
     }
 
     /// Lists more rows, none of those that are full; false if there are none left. `then` is what the other rank says.
-    pub(crate) fn more<S: RankKey>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
+    pub(crate) fn more<S: Ord>(&mut self, ranks: &Ranks, full: &Bits, then: impl Fn(u32) -> S) -> bool {
         let (order, _) = ranks.order(self.rank);
         let before = self.listed.len();
-        let mut pass = RankPass::default();
         while self.listed.len() < before + BATCH {
             let Some(first) = self.places.next(self.next) else { break };
             let (start, end) = (self.listed.len(), ranks.run_end(self.rank, as_usize(first)));
@@ -51,7 +50,7 @@ impl LazySort {
                 self.listed.extend(order.get(place).filter(|row| !full.get(as_usize(**row))));
             });
             self.next = end;
-            pass.stable_sort(self.listed.get_mut(start..).unwrap_or_default(), &then);
+            stable_sort(self.listed.get_mut(start..).unwrap_or_default(), &then);
         }
         self.listed.len() > before
     }

@@ -9,8 +9,6 @@ pub(crate) struct Bits {
 }
 
 const WORD: usize = 64;
-/// How many words of several sets are looked at together: few enough to stay in the nearest memory.
-const BLOCK: usize = 128;
 
 impl Bits {
     /// How many rows stand in a word.
@@ -35,15 +33,7 @@ impl Bits {
 
     /// The rows whose code in `codes` is true in `truth`.
     pub(crate) fn of_codes(codes: &[u32], truth: &[bool]) -> Bits {
-        // Most attributes have few values: their truths fit into a word.
-        if truth.len() < WORD {
-            let truths = truth.iter().rev().fold(0u64, |word, truth| word << 1 | u64::from(*truth));
-            return Bits::by_code(codes, |code| truths >> code.min(63) & 1);
-        }
-        Bits::by_code(codes, |code| u64::from(truth.get(as_usize(code)).copied().unwrap_or(false)))
-    }
-
-    fn by_code(codes: &[u32], bit: impl Fn(u32) -> u64) -> Bits {
+        let bit = |code: u32| u64::from(truth.get(as_usize(code)).copied().unwrap_or(false));
         let word = |chunk: &[u32]| chunk.iter().rev().fold(0u64, |word, code| word << 1 | bit(*code));
         Bits { words: codes.chunks(WORD).map(word).collect(), length: codes.len() }
     }
@@ -109,26 +99,9 @@ impl Bits {
     /// Adds the rows that are in all of some sets, of which the first is best a small one.
     pub(crate) fn or_meet(&mut self, sets: &[&Bits]) {
         let Some((first, rest)) = sets.split_first() else { return };
-        let end = sets.iter().map(|set| set.words.len()).min().unwrap_or(0);
-        let start = first.words.iter().position(|word| *word != 0).unwrap_or(end);
-        if start >= end {
-            return;
-        }
-        if self.words.len() < end {
-            self.words.resize(end, 0);
-        }
-        let mut block = [0u64; BLOCK];
-        for place in (start..end).step_by(BLOCK) {
-            let range = place..end.min(place + BLOCK);
-            let own = first.words.get(range.clone()).unwrap_or_default();
-            block.iter_mut().zip(own).for_each(|(word, own)| *word = *own);
-            for set in rest {
-                let own = set.words.get(range.clone()).unwrap_or_default();
-                block.iter_mut().zip(own).for_each(|(word, own)| *word &= own);
-            }
-            let own = self.words.get_mut(range).unwrap_or_default();
-            own.iter_mut().zip(&block).for_each(|(own, word)| *own |= word);
-        }
+        let mut all = (*first).clone();
+        rest.iter().for_each(|set| all.and(set));
+        self.or(&all);
     }
 
     /// Unites this set with another.

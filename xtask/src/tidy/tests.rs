@@ -142,8 +142,8 @@ fn a_type_name_is_defined_once_in_a_crate() {
 fn a_type_name_is_defined_once_in_the_crates_that_serve_the_tests() {
     let all = ["testing/a/src/b.rs", "testing/c/src/bin/d/main.rs", "testing/c/tests/e.rs", "f/src/b.rs"];
     let twice = names::found(&all.map(|path| source(path, "pub struct Seen;\n")));
-    let said: Vec<_> = twice.iter().map(|(thing, files)| (thing.place.as_str(), files.as_slice())).collect();
-    assert_eq!(said, [("testing", &all[..2].map(String::from)[..])]);
+    let said: Vec<_> = twice.iter().map(|(thing, files)| (thing.place.as_str(), files.clone())).collect();
+    assert_eq!(said, [("testing", vec![all[0].to_owned(), all[1].to_owned()])]);
 }
 
 fn said(text: &str) -> Vec<String> {
