@@ -137,12 +137,12 @@ fn s2_what_is_kept_idle_for_a_job_is_charged_to_its_account_as_if_it_were_held()
 #[test]
 fn what_is_held_first_does_not_wait_for_a_minute_after_the_condition() {
     let (mut accounting, mut objects) = (Accounting::default(), pool(3600));
-    let account = |status: Value| -> Account {
+    let account = |version: &str, status: Value| -> Account {
         object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Account",
-            "metadata": {"name": "ns-a", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "metadata": {"name": "ns-a", "uid": "u", "resourceVersion": version, "generation": 1},
             "spec": {"submitter": {"namespace": "a"}}, "status": status}))
     };
-    objects.apply_account(account(json!({})));
+    objects.apply_account(account("1", json!({})));
     // The changes at a second after the begin: whether each stores a usage.
     let mut at = |objects: &mut Objects, second: u64| -> Vec<bool> {
         let (now, now_ms) = (BEGIN + i64::try_from(second).unwrap(), 1_000_000 + 1000 * second);
@@ -155,13 +155,15 @@ fn what_is_held_first_does_not_wait_for_a_minute_after_the_condition() {
         changes.iter().map(stores).collect()
     };
     assert_eq!(at(&mut objects, 0), [false], "the condition alone");
-    objects
-        .apply_account(account(json!({"observedGeneration": 1, "conditions": [{"type": "Accepted", "status": "True",
-        "reason": "Accepted", "message": "", "observedGeneration": 1, "lastTransitionTime": time(0)}]})));
+    objects.apply_account(account(
+        "2",
+        json!({"observedGeneration": 1, "conditions": [{"type": "Accepted", "status": "True",
+        "reason": "Accepted", "message": "", "observedGeneration": 1, "lastTransitionTime": time(0)}]}),
+    ));
     objects.put_match(claim(1, "a", 4, (2, None)));
     assert_eq!(at(&mut objects, 2), [true], "what it holds");
     objects.put_match(claim(2, "a", 4, (4, None)));
-    assert_eq!(at(&mut objects, 4), [], "the next change waits");
+    assert_eq!(at(&mut objects, 4), Vec::<bool>::new(), "the next change waits");
     assert_eq!(at(&mut objects, 62), [true]);
 }
 

@@ -14,7 +14,7 @@ use crate::command::status::phase;
 pub(crate) const AFTER_HELP: &str = "\
 Sets spec.done of the jobs: the workload is stopped, the machines and seats are free again, and the job is finished: Cancelled, if
 its workload had not ended. This is how a job without a workload says that its work is done, and has Succeeded. With --requeue, the
-Match is deleted instead: the claim ends in the same way, and the job is matched again. This is not condor_release, which is resume.
+Match is deleted instead: the claim ends in the same way, and the job is matched again.
 
   to                                        write                                     in HTCondor
   end a claim, and finish the job           kubectl gangmatch release JOB             none

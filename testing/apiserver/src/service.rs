@@ -68,8 +68,9 @@ impl Answer {
         }
         for warning in &self.warnings {
             let quoted = format!("299 - \"{}\"", warning.replace('\\', "\\\\").replace('"', "\\\""));
-            let header = http::HeaderValue::from_str(&quoted);
-            header.into_iter().for_each(|header| drop(response.headers_mut().append(http::header::WARNING, header)));
+            if let Ok(header) = http::HeaderValue::from_str(&quoted) {
+                response.headers_mut().append(http::header::WARNING, header);
+            }
         }
         response
     }
