@@ -4,6 +4,7 @@ mod ages;
 mod amounts;
 mod cluster;
 mod command;
+mod foreign;
 mod locate;
 mod manifests;
 mod offline;
@@ -13,6 +14,7 @@ mod screen;
 mod snapshot;
 mod subject;
 mod table;
+mod text_kind;
 mod texts;
 mod why;
 
@@ -120,36 +122,35 @@ enum PluginVerb {
     Man(command::reference::ManArguments),
 }
 
-/// Verbs of other programs for queues, and what to write instead.
-const FOREIGN: [(&str, &str); 11] = [
-    ("list", "queue for the jobs that wait, status for the pool, or kubectl get gmj,gmm,gml"),
-    ("get", "kubectl get gmj,gmm,gml,gmatch"),
-    ("q", "queue"),
-    ("stop", "suspend JOB, or drain machine/NAME or license/NAME"),
-    ("hold", "suspend JOB"),
-    ("rm", "cancel JOB"),
-    ("delete", "cancel JOB, or kubectl delete gmj JOB"),
-    ("vacate", "drain machine/NAME --evict"),
-    ("better-analyze", "why JOB"),
-    ("explain", "why JOB; for fields, kubectl explain gmj.spec"),
-    ("submit", "kubectl apply -f FILE, or simulate -f FILE to try it"),
-];
-
-/// What is said of a command line whose verb is another program's.
-fn foreign(verb: Option<&str>) -> Option<String> {
-    let (verb, instead) = FOREIGN.into_iter().find(|(foreign, _)| Some(*foreign) == verb)?;
-    Some(format!("there is no verb `{verb}`; write {instead}"))
+/// The command line, or the exit status if it is none; what is wrong with it has been said.
+fn command_line() -> Result<CommandLine, std::process::ExitCode> {
+    let words: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let verb = words.first().map_or("", String::as_str);
+    let is_own = |word: &str| CommandLine::command().find_subcommand(word).is_some();
+    // An expression may look like anything.
+    let like_a_namespace = || foreign::option_like_a_namespace(&words).filter(|_| is_own(verb) && verb != "eval");
+    let said = foreign::verb(verb, is_own).or_else(like_a_namespace);
+    let said = match said {
+        Some(said) => said,
+        None => match CommandLine::try_parse() {
+            Ok(parsed) => return Ok(parsed),
+            Err(wrong) => match foreign::option(&words).filter(|_| wrong.use_stderr()) {
+                Some(said) => said,
+                None => wrong.exit(),
+            },
+        },
+    };
+    texts::report(&said);
+    Err(std::process::ExitCode::from(2))
 }
 
 fn main() -> std::process::ExitCode {
     let mut out = output();
-    if let Some(said) = foreign(std::env::args().nth(1).as_deref()) {
-        use std::io::Write;
-        // Nothing is left to be told if standard error is closed.
-        let _ = writeln!(std::io::stderr(), "error: {said}");
-        return std::process::ExitCode::from(2);
-    }
-    let done = match CommandLine::parse().verb {
+    let parsed = match command_line() {
+        Ok(parsed) => parsed,
+        Err(status) => return status,
+    };
+    let done = match parsed.verb {
         PluginVerb::Status(arguments) => command::status::run(&arguments, &mut out),
         PluginVerb::Queue(arguments) => command::queue::run(&arguments, &mut out),
         // it draws on the terminal
@@ -234,11 +235,9 @@ mod tests {
     #[test]
     fn verbs_of_other_programs_are_none_of_this_one() {
         let whole = CommandLine::command();
-        for (verb, _) in FOREIGN {
+        for verb in foreign::VERBS.iter().flat_map(|(verbs, _)| verbs.iter()) {
             assert!(whole.find_subcommand(verb).is_none(), "{verb}");
         }
-        assert_eq!(foreign(Some("rm")).as_deref(), Some("there is no verb `rm`; write cancel JOB"));
-        assert_eq!((foreign(Some("why")), foreign(None)), (None, None));
     }
 
     #[test]

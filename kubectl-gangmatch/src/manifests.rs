@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cluster::FileOptions;
 use crate::locate;
+use crate::text_kind::TextKind;
 
 /// The largest file that is read, in bytes: no API server takes a manifest of more than a few MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -204,6 +205,7 @@ fn split(file: &Place, text: &str, documents: &mut Vec<Document>, problems: &mut
 
 fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems: &mut Vec<Problem>) {
     let place = source.start();
+    let foreign = || TextKind::of(part).and_then(TextKind::instead_of_manifest);
     match serde_saphyr::from_str::<Value>(part) {
         Ok(Value::Object(mut map)) if map.get("kind").is_some_and(|kind| kind == "List") => match map.remove("items") {
             Some(Value::Array(items)) => {
@@ -214,6 +216,9 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
             _ => problems.push(Problem { place, text: "a List has items; write `items: [...]`".to_owned() }),
         },
         Ok(value @ Value::Object(_)) => documents.push(Document { source, value }),
+        Ok(_) | Err(_) if foreign().is_some() => {
+            problems.push(Problem { place, text: foreign().unwrap_or_default().to_owned() });
+        }
         Ok(other) => {
             let text =
                 format!("found {}, which is not an object; a manifest begins with apiVersion and kind", kind(&other));

@@ -213,8 +213,26 @@ fn expected(path: &str, found: &Value, what: &str) -> Finding {
     Finding { path: path.to_owned(), text: format!("found {}; write {what}", kind(found)) }
 }
 
+/// Names of fields that other programs have, and what they are called here.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("concurrencylimits", "ports"),
+    ("factor", "weight"),
+    ("machinecount", "count"),
+    ("requestcpus", "request"),
+    ("requestmemory", "request"),
+    ("requirement", "constraint"),
+    ("requirements", "constraint"),
+    ("start", "constraint"),
+];
+
 fn no_such_field<'n>(path: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Finding {
-    let hint = similar(name, known).map(|other| format!("; did you mean {other}?")).unwrap_or_default();
+    let known: Vec<&str> = known.collect();
+    let plain = name.replace('_', "").to_ascii_lowercase();
+    let elsewhere = ELSEWHERE.iter().find(|(other, own)| *other == plain && known.contains(own)).map(|(_, own)| *own);
+    let hint = elsewhere
+        .or_else(|| similar(name, known.iter().copied()))
+        .map(|other| format!("; did you mean {other}?"))
+        .unwrap_or_default();
     let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     Finding { path, text: format!("there is no such field{hint}") }
 }

@@ -212,6 +212,38 @@ mod tests {
     }
 
     #[test]
+    fn fields_that_have_another_name_elsewhere() {
+        check(
+            JOB,
+            "spec:\n  requirements: other.A == 1\n",
+            1,
+            &["error: <stdin>:5: Job default/sim: spec.requirements: there is no such field; did you mean constraint?"],
+        );
+        check(
+            "",
+            "apiVersion: gangmatch.dev/v1alpha1\nkind: Account\nmetadata: {name: chips}\nspec:\n  factor: 2\n",
+            1,
+            &["error: <stdin>:5: Account default/chips: spec.factor: there is no such field; did you mean weight?"],
+        );
+    }
+
+    #[test]
+    fn files_of_htcondor_are_named_as_such() {
+        let submit =
+            "found a submit file of HTCondor; write `kubectl gangmatch import FILE`, which converts it into Jobs";
+        check("", "executable = a\nqueue\n", 1, &[&format!("error: <stdin>:1: {submit}")]);
+        check("", "# vanilla\narguments = \"-n: $(x)\" b\nqueue\n", 1, &[&format!("error: <stdin>:2: {submit}")]);
+        check(
+            "",
+            "MyType = \"Machine\"\nName = \"a\"\n",
+            1,
+            &[
+                "error: <stdin>:1: found ads of HTCondor; write `kubectl gangmatch import FILE`, which converts those of machines",
+            ],
+        );
+    }
+
+    #[test]
     fn fields_beside_the_spec() {
         check(
             JOB,

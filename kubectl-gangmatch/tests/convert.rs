@@ -52,6 +52,16 @@ mod tests {
     }
 
     #[test]
+    fn a_manifest_is_named_as_such_once() {
+        let said = "error: standard input: found a manifest, not an ad; `lint` checks manifests, and ads stand in files of their own or in spec.classad\n";
+        let manifest = "apiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {name: sim}\nspec:\n  constraint: other.Memory > 1\n";
+        assert_eq!(convert("json", manifest), (String::new(), said.to_owned(), 1));
+        assert_eq!(run(&folder("fmt"), &["fmt"], manifest.as_bytes()), (String::new(), said.to_owned(), 1));
+        let (_, said, _) = convert("json", "executable = a\nqueue\n");
+        assert!(said.contains("found a submit file of HTCondor; write `kubectl gangmatch import FILE`"), "{said}");
+    }
+
+    #[test]
     fn one_ad_goes_through_every_form() {
         let brackets =
             "[\n    Name = \"m\";\n    Start = other.Owner == \"ann\" && !Busy;\n    Tags = { \"a\", x };\n]\n";

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
     use std::process::{Command, Output, Stdio};
 
     fn run(arguments: &[&str], input: &str) -> Output {
@@ -24,10 +24,12 @@ mod tests {
         assert_eq!(String::from_utf8(output.stdout).unwrap(), expected.unwrap());
         assert_eq!(
             String::from_utf8(output.stderr).unwrap(),
-            "note: examples/condor/from/machines.ad: slot1@foo.cs.wisc.edu: left to an agent, because the values change all the time: \
+            "note: examples/condor/from/machines.ad: slot1@foo.cs.wisc.edu: the attribute Name is the name of the host, as Machine is: \
+             conditions that compare Name with SLOT@HOST are false\n\
+             note: examples/condor/from/machines.ad: slot1@foo.cs.wisc.edu: left to an agent, because the values change all the time: \
              LoadAvg; they are declared in dynamicAttributes, and UNDEFINED until the agent of the Machine publishes them\n\
              note: examples/condor/from/machines.ad: slot1_1@foo.cs.wisc.edu: left out: a dynamic slot is part of a partitionable one\n\
-             note: examples/condor/from/sim.sub:15: `transfer_input_files` is left out\n"
+             note: examples/condor/from/sim.sub:15: `transfer_input_files` is left out; put files into the image, or mount a volume in spec.workload.jobTemplate\n"
         );
     }
 
@@ -41,6 +43,11 @@ mod tests {
             ("nonsense\nqueue\n", "standard input:1: found `nonsense`; write `command = value`, or `queue`"),
             ("requirements = (\nqueue\n", "standard input:1: "),
             ("", "standard input: the file has no ad and no line `queue`"),
+            (
+                "apiVersion: gangmatch.dev/v1alpha1\nkind: Job\n",
+                "standard input: found a manifest, not an ad; `lint` checks manifests",
+            ),
+            ("executable = a\nrequest_memory = 4 gigs\nqueue\n", "standard input:2: "),
         ] {
             let output = run(&["-"], input);
             let said = String::from_utf8(output.stderr).unwrap();
@@ -107,5 +114,175 @@ mod tests {
         assert!(note.contains("no workload: use --image"), "{note}");
         let (with, note) = said(&["--image", "example.org/a:1", "-"]);
         assert!(with.contains("image: example.org/a:1") && note.is_empty(), "{with}{note}");
+    }
+
+    /// The Jobs and Machines of a submit file and a dump, matched, and what is said of the two.
+    fn matched(name: &str, machines: &str, submit: &str) -> (String, String) {
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("import").join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let (ads, jobs, all) = (folder.join("machines.ad"), folder.join("sweep.sub"), folder.join("all.yaml"));
+        std::fs::write(&ads, machines).unwrap();
+        std::fs::write(&jobs, submit).unwrap();
+        let imported = run(&[ads.to_str().unwrap(), jobs.to_str().unwrap()], "");
+        let notes = String::from_utf8(imported.stderr).unwrap().replace(&format!("{}/", folder.display()), "");
+        assert!(imported.status.success(), "{notes}");
+        std::fs::write(&all, imported.stdout).unwrap();
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_kubectl-gangmatch")).args(["match", "-f"]).arg(&all).output().unwrap();
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8(output.stderr).unwrap());
+        (String::from_utf8(output.stdout).unwrap(), notes)
+    }
+
+    const STATIC: &str = "MyType = \"Machine\"\nName = \"slot1@n1.x.edu\"\nMachine = \"n1.x.edu\"\nSlotType = \"Static\"\n\
+                          Arch = \"X86_64\"\nOpSys = \"LINUX\"\nCpus = 1\nMemory = 2000\nDisk = 20000000\n";
+
+    #[test]
+    fn a_job_is_let_onto_machines_whose_policy_reads_its_requests_and_its_universe() {
+        let policy = "START = true\nRequirements = START && (WithinResourceLimits) && (IsValidCheckpointPlatform)\n\
+            WithinResourceLimits = (ifThenElse(TARGET._condor_RequestCpus =!= undefined,MY.Cpus > 0 && TARGET._condor_RequestCpus <= \
+            MY.Cpus,ifThenElse(TARGET.RequestCpus =!= undefined,MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus,1 <= MY.Cpus)) && \
+            ifThenElse(TARGET.RequestMemory =!= undefined,MY.Memory > 0 && TARGET.RequestMemory <= MY.Memory,false) && \
+            ifThenElse(TARGET.RequestDisk =!= undefined,MY.Disk > 0 && TARGET.RequestDisk <= MY.Disk,false))\n\
+            IsValidCheckpointPlatform = (((TARGET.JobUniverse == 1) == false) || ((MY.CheckpointPlatform =!= undefined) && \
+            (TARGET.LastCheckpointPlatform =?= MY.CheckpointPlatform)))\n";
+        let machine = format!("{STATIC}{policy}");
+        let submit = "executable = /bin/sleep\narguments = 60\nrequest_memory = 512\nqueue\n";
+        let (text, _) = matched("universe", &machine, submit);
+        assert!(text.contains("1 of 1 job matched"), "{text}");
+        let (text, _) = matched("memory", &machine, &submit.replace("512", "3 GB"));
+        assert!(text.contains("0 of 1 job matched"), "{text}");
+    }
+
+    #[test]
+    fn a_partitionable_slot_is_asked_for_all_that_it_has_and_not_for_what_was_left() {
+        let machine = "MyType = \"Machine\"\nName = \"slot1@n1\"\nMachine = \"n1\"\nSlotType = \"Partitionable\"\nCpus = 0\nMemory = 0\n\
+            Disk = 0\nTotalSlotCpus = 8\nTotalSlotMemory = 16000\nTotalSlotDisk = 5000000\nRequirements = TARGET.RequestCpus <= MY.Cpus\n";
+        let (text, _) =
+            matched("partitionable", machine, "executable = a\nrequest_cpus = 2\nrequest_disk = 1G\nqueue\n");
+        assert!(text.contains("1 of 1 job matched"), "{text}");
+        let (text, _) = matched("disk", machine, "executable = a\nrequest_disk = 10GB\nqueue\n");
+        assert!(text.contains("`machine.Disk >= RequestDisk`"), "{text}");
+    }
+
+    #[test]
+    fn jobs_choose_machines_by_the_name_of_the_host() {
+        let machine = format!("{STATIC}Requirements = true\n");
+        let (text, notes) =
+            matched("machine", &machine, "executable = a\nrequirements = Machine != \"old02.x.edu\"\nqueue\n");
+        assert!(text.contains("1 of 1 job matched") && !notes.contains("sweep.sub:2"), "{text}{notes}");
+        let (text, notes) =
+            matched("name", &machine, "executable = a\nrequirements = Name == \"slot1@n1.x.edu\"\nqueue\n");
+        assert!(text.contains("0 of 1 job matched"), "{text}");
+        assert!(notes.contains("machines.ad: slot1@n1.x.edu: the attribute Name is the name of the host"), "{notes}");
+        assert!(
+            notes.contains("sweep.sub:2: `requirements` compares `Name` with the name of a slot; Name of an"),
+            "{notes}"
+        );
+    }
+
+    #[test]
+    fn names_that_every_job_defines_are_the_jobs_own() {
+        let input = "executable = /bin/x\nrequest_memory = 1000\nrequirements = TARGET.Memory >= RequestMemory && Cpus >= \
+                     MY.RequestCpus && Owner == \"x\" && ImageSize < 5\nqueue\n";
+        let output = run(&["-"], input);
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            text.contains(
+                "(machine.Memory >= RequestMemory && machine.Cpus >= RequestCpus && Owner == \"x\" && ImageSize < 5)"
+            ),
+            "{text}"
+        );
+        assert!(text.contains("JobUniverse: 5 RequestCpus: 1 RequestMemory: 1000 RequestDisk: 1024"), "{text}");
+        let note = "note: standard input:3: `requirements` reads `ImageSize` of the job, which is UNDEFINED here; write a line +ImageSize = VALUE";
+        assert!(notes.contains(note) && !notes.contains("`Owner`"), "{notes}");
+    }
+
+    #[test]
+    fn the_state_of_a_slot_is_that_of_a_free_one_where_its_policy_reads_it() {
+        let machine = format!(
+            "{STATIC}State = \"Owner\"\nActivity = \"Busy\"\nEnteredCurrentState = 5\nSTART = State == \"Unclaimed\"\nRequirements = START\n"
+        );
+        let (text, notes) = matched("state", &machine, "executable = a\nqueue\n");
+        assert!(text.contains("1 of 1 job matched"), "{text}");
+        assert!(notes.contains("`START` reads `State`, which is kept as \"Unclaimed\""), "{notes}");
+        let machine = machine.replace("START = State", "START = EnteredCurrentState < 9 && State");
+        let (text, notes) = matched("entered", &machine, "executable = a\nrank = SlotID\nqueue\n");
+        assert!(text.contains("0 of 1 job matched"), "{text}");
+        assert!(notes.contains("`START` reads `EnteredCurrentState`, which is left out and so UNDEFINED"), "{notes}");
+        assert!(
+            notes.contains("sweep.sub:2: `rank` reads `SlotID` of the machine, which `import` leaves out"),
+            "{notes}"
+        );
+    }
+
+    #[test]
+    fn policies_that_end_claims_are_left_out_with_one_note_for_all_machines() {
+        let machine = "Name = \"a\"\nCpus = 1\nSUSPEND = KeyboardIdle < 60\nPREEMPT = false\nRequirements = true\n";
+        let output = run(
+            &["-"],
+            &format!("{machine}\n{}\n{}", machine.replace("\"a\"", "\"b\""), machine.replace("\"a\"", "\"c\"")),
+        );
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(
+            notes,
+            "note: standard input: a and 2 more: left out: SUSPEND, PREEMPT: policies are evaluated when a claim is made, and stopPolicy ends claims\n"
+        );
+        assert!(!text.contains("PREEMPT") && !text.contains("SUSPEND"), "{text}");
+    }
+
+    #[test]
+    fn a_variable_without_a_value_is_an_error_with_its_line() {
+        let of = |input: &str| {
+            let output = run(&["-"], input);
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (text(output.stdout), text(output.stderr), output.status.success())
+        };
+        let (text, said, fine) = of("executable = a\nrequest_memory = $(mem)\nqueue\n");
+        assert!(!fine && text.is_empty());
+        assert_eq!(said, "error: standard input:2: `$(mem)` has no value; write a line `mem = VALUE` before `queue`\n");
+        let (text, said, fine) = of(
+            "executable = a\nlog = $(nosuch).log\nrequest_memory = $(mem:64)\narguments = $(Cluster).$(Process) $$(OpSys)\nqueue\n",
+        );
+        assert!(
+            fine && text.contains("Args: standard-input.0 $$(OpSys)") && text.contains("memory: \"64\""),
+            "{text}{said}"
+        );
+        assert!(
+            said.contains(":4: `$(Cluster)` becomes `standard-input`, since Jobs have no cluster number"),
+            "{said}"
+        );
+        assert!(said.contains(":4: `$$(OpSys)` stays as it is"), "{said}");
+    }
+
+    #[test]
+    fn commands_without_a_counterpart_say_what_to_write_and_slips_what_was_meant_by_line() {
+        let input = "executable = a\nrequest_memroy = 2048\nrequirments = true\nperiodic_remove = true\nmax_retries = 3\n\
+                     accounting_group = physics\nuniverse = grid\nqueue 2\n";
+        let output = run(&["-"], input);
+        let said = String::from_utf8(output.stderr).unwrap();
+        let lines: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("note: standard input")).collect();
+        assert_eq!(
+            lines,
+            [
+                ":2: there is no command `request_memroy`, so it has no effect; did you mean request_memory?",
+                ":3: there is no command `requirments`, so it has no effect; did you mean requirements?",
+                ":4: `periodic_remove` is left out; write activeDeadlineSeconds into spec.workload.jobTemplate.spec; there are no expressions for it",
+                ":5: `max_retries` is left out; write backoffLimit into spec.workload.jobTemplate.spec",
+                ":6: `accounting_group` becomes the attribute AcctGroup; for shares and quotas, write an Account for the namespace (docs/policy.md)",
+                ":7: the universe `grid` has no counterpart; the Job asks for a machine, as in `vanilla`",
+                ": no image or no executable, so no workload: use --image, or write container_image",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_an_image_jobs_keep_their_arguments() {
+        let input = "executable = run.sh\narguments = $(file) $(n)\nqueue file, n from (\na.dat, 1\nb.dat, 2\n)\n";
+        let output = run(&["-"], input);
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert!(text.contains("Args: a.dat 1") && text.contains("Args: b.dat 2"), "{text}");
+        assert!(notes.contains("write container_image; the arguments are in the attribute Args"), "{notes}");
     }
 }

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use classad::{Ad, Dialect, Form, Severity, has_comments, read_ads, render, write_ads};
 
 use crate::command::eval::colour;
+use crate::text_kind::TextKind;
 use crate::texts::{self, Text, TextOptions};
 
 /// What `--help` says below the options.
@@ -79,6 +80,12 @@ pub(crate) fn run(arguments: &ConvertArguments, out: &mut impl Write) -> anyhow:
 fn one(file: &Path) -> anyhow::Result<Option<Vec<(String, Ad)>>> {
     let Some(Text { name, text }) = texts::read_or_report(file)? else { return Ok(None) };
     let reading = read_ads(&text, Dialect::Gangmatch);
+    if reading.read.is_none()
+        && let Some(instead) = TextKind::of(&text).and_then(TextKind::instead_of_ad)
+    {
+        texts::report(&format!("{name}: {instead}"));
+        return Ok(None);
+    }
     write!(std::io::stderr(), "{}", render(&reading.diagnostics, &text, &name, colour()))?;
     let Some(ads) = reading.read else { return Ok(None) };
     if ads.is_empty() {

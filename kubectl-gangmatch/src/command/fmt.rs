@@ -9,6 +9,7 @@ use anyhow::Context;
 use classad::{Dialect, format, render};
 
 use crate::command::eval::colour;
+use crate::text_kind::TextKind;
 use crate::texts::{self, Text, TextOptions};
 
 /// What `--help` says below the options.
@@ -50,6 +51,10 @@ fn one(arguments: &FmtArguments, file: &Path, out: &mut impl Write) -> anyhow::R
     let laid_out = match format(&text, Dialect::Gangmatch) {
         Ok(laid_out) => laid_out,
         Err(wrong) => {
+            if let Some(instead) = TextKind::of(&text).and_then(TextKind::instead_of_ad) {
+                texts::report(&format!("{name}: {instead}"));
+                return Ok(false);
+            }
             write!(std::io::stderr(), "{}", render(&wrong.into_vec(), &text, &name, colour()))?;
             return Ok(false);
         }

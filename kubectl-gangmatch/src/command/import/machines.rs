@@ -1,5 +1,7 @@
 //! Ads of machines, as `condor_status -long` prints them, into Machines.
 
+use std::collections::BTreeSet;
+
 use classad::{Ad, Dialect, Expr, Severity, Value, read_ads};
 use serde_json::{Map, Value as Json, json};
 
@@ -44,7 +46,76 @@ const OF_THE_MOMENT: [(&str, &str); 14] = [
     ("CpuBusyTime", "Integer"),
 ];
 /// Attributes that are written elsewhere in a Machine, or that the system has.
-const ELSEWHERE: [&str; 6] = ["Requirements", "Rank", "MyType", "Name", "Machine", "CurrentRank"];
+const ELSEWHERE: [&str; 5] = ["Requirements", "Rank", "MyType", "Name", "CurrentRank"];
+
+/// When HTCondor ends a claim. Here, policies are evaluated when a claim is made.
+const POLICIES: [&str; 9] = [
+    "CONTINUE",
+    "KILL",
+    "PREEMPT",
+    "SUSPEND",
+    "WANT_HOLD",
+    "WANT_HOLD_REASON",
+    "WANT_HOLD_SUBCODE",
+    "WANT_SUSPEND",
+    "WANT_VACATE",
+];
+/// What a slot says of itself whenever a job is matched with it: an offer is asked only while it has something left.
+const WHILE_FREE: [(&str, &str); 2] = [("State", "Unclaimed"), ("Activity", "Idle")];
+/// What a partitionable slot has left; the whole of it is in attributes that begin with `TotalSlot`.
+const DIVIDED: [&str; 4] = ["Cpus", "Disk", "GPUs", "Memory"];
+
+/// What becomes of an attribute.
+enum Fate {
+    Kept,
+    /// An agent has to publish it, as a value of this type.
+    OfTheMoment(&'static str),
+    Policy,
+    LeftOut,
+    /// It is written elsewhere in a Machine, or the system has it.
+    Elsewhere,
+}
+
+impl Fate {
+    fn of(name: &str, expr: &Expr) -> Fate {
+        let is_in = |list: &[&str]| list.iter().any(|own| own.eq_ignore_ascii_case(name));
+        let moment = OF_THE_MOMENT.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        match moment.filter(|_| expr.as_literal().is_some()) {
+            Some((_, kind)) => Fate::OfTheMoment(kind),
+            None if is_in(&ELSEWHERE) => Fate::Elsewhere,
+            None if is_in(&POLICIES) => Fate::Policy,
+            None if is_left_out(name) => Fate::LeftOut,
+            None => Fate::Kept,
+        }
+    }
+}
+
+/// Whether Machines do not have this attribute.
+pub(super) fn is_left_out(name: &str) -> bool {
+    LEFT_OUT.iter().any(|start| name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start)))
+}
+
+/// What has to be known of Machines, each once with the machines that it is true of.
+#[derive(Default)]
+struct Notes(Vec<(String, Vec<String>)>);
+
+impl Notes {
+    fn add(&mut self, called: &str, text: String) {
+        match self.0.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, machines)) => machines.push(called.to_owned()),
+            None => self.0.push((text, vec![called.to_owned()])),
+        }
+    }
+
+    fn lines(self, file: &str) -> Vec<String> {
+        let of = |machines: &[String]| match machines {
+            [one] => one.clone(),
+            [first, others @ ..] => format!("{first} and {} more", others.len()),
+            [] => String::new(),
+        };
+        self.0.iter().map(|(text, machines)| format!("{file}: {}: {text}", of(machines))).collect()
+    }
+}
 
 /// The Machines of a text.
 pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
@@ -54,73 +125,112 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
         let why = first.map_or_else(|| "the file has no ad and no line `queue`".to_owned(), ToString::to_string);
         return Err(format!("{name}: {why}"));
     };
-    let mut imported = Imported::default();
+    let (mut manifests, mut notes) = (Vec::new(), Notes::default());
     for (number, ad) in ads.iter().enumerate() {
         let called =
             string(ad, "Name").or_else(|| string(ad, "Machine")).unwrap_or_else(|| format!("machine-{number}"));
-        if string(ad, "SlotType").is_some_and(|kind| kind.eq_ignore_ascii_case("dynamic")) {
-            imported.notes.push(format!("{name}: {called}: left out: a dynamic slot is part of a partitionable one"));
+        if is_of_kind(ad, "Dynamic") {
+            notes.add(&called, "left out: a dynamic slot is part of a partitionable one".to_owned());
             continue;
         }
-        let (machine, dynamic) = machine(text, ad, &called);
-        imported.manifests.push(machine);
-        if !dynamic.is_empty() {
-            imported.notes.push(format!(
-                "{name}: {called}: left to an agent, because the values change all the time: {}; they are declared in dynamicAttributes, \
-                 and UNDEFINED until the agent of the Machine publishes them",
-                dynamic.join(", ")
-            ));
-        }
+        manifests.push(machine(text, ad, &called, &mut |note| notes.add(&called, note)));
     }
-    Ok(imported)
+    Ok(Imported { manifests, notes: notes.lines(name) })
 }
 
-/// The Machine of an ad, and the names of its attributes that an agent has to publish.
-fn machine(source: &str, ad: &Ad, called: &str) -> (Json, Vec<String>) {
-    let own = |name: &str| ad.get(name).is_some();
-    let scoped = |expr: &Expr| scope::scoped(source, expr, "other", own);
+/// The Machine of an ad. What has to be known of it goes to `note`.
+fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) -> Json {
+    let scoped = |expr: &Expr| scope::scoped(source, expr, "other", |name| ad.get(name).is_some());
     let (mut attributes, mut expressions) = (Map::new(), Map::new());
-    let mut dynamic: Vec<(String, &str)> = Vec::new();
+    let (mut dynamic, mut policies) = (Vec::new(), Vec::new());
     for (name, expr) in ad.iter() {
-        let moment = OF_THE_MOMENT.iter().find(|(own, _)| own.eq_ignore_ascii_case(name.as_str()));
-        if let Some((_, kind)) = moment.filter(|_| expr.as_literal().is_some()) {
-            dynamic.push((name.to_string(), kind));
-            continue;
+        match Fate::of(name.as_str(), expr) {
+            Fate::OfTheMoment(kind) => dynamic.push((name.to_string(), kind)),
+            Fate::Policy => policies.push(name.to_string()),
+            Fate::LeftOut | Fate::Elsewhere => {}
+            Fate::Kept => {
+                match literal(whole(ad, name.as_str()).unwrap_or(expr)) {
+                    Some(value) => attributes.insert(name.to_string(), value),
+                    None => expressions.insert(name.to_string(), json!(scoped(expr).text)),
+                };
+            }
         }
-        let begins = |list: &[&str]| list.iter().any(|left| begins_with(name.as_str(), left));
-        let elsewhere = ELSEWHERE.iter().any(|other| other.eq_ignore_ascii_case(name.as_str()));
-        if elsewhere || begins(&LEFT_OUT) {
-            continue;
-        }
-        match literal(expr) {
-            Some(value) => attributes.insert(name.to_string(), value),
-            None => expressions.insert(name.to_string(), json!(scoped(expr))),
-        };
     }
     let host = string(ad, "Machine").unwrap_or_else(|| called.to_owned());
+    if !host.eq_ignore_ascii_case(called) {
+        note("the attribute Name is the name of the host, as Machine is: conditions that compare Name with SLOT@HOST are false".to_owned());
+    }
     attributes.insert("Name".to_owned(), json!(host));
+    for (reader, name) in left_out_of_policy(ad, &scoped) {
+        let free = WHILE_FREE.iter().find(|(own, _)| own.eq_ignore_ascii_case(&name));
+        match free {
+            Some((own, value)) => {
+                attributes.insert((*own).to_owned(), json!(value));
+                note(format!(
+                    "`{reader}` reads `{name}`, which is kept as \"{value}\": a Machine is asked only while some of it is free"
+                ));
+            }
+            None => note(format!(
+                "`{reader}` reads `{name}`, which is left out and so UNDEFINED; change the condition, or let an agent publish the attribute"
+            )),
+        }
+    }
+    if !policies.is_empty() {
+        note(format!(
+            "left out: {}: policies are evaluated when a claim is made, and stopPolicy ends claims",
+            policies.join(", ")
+        ));
+    }
     let mut spec =
         Map::from_iter([("capacity".to_owned(), capacity(ad)), ("attributes".to_owned(), Json::Object(attributes))]);
     if !expressions.is_empty() {
         spec.insert("expressions".to_owned(), Json::Object(expressions));
     }
     if !dynamic.is_empty() {
+        let names: Vec<&str> = dynamic.iter().map(|(name, _)| name.as_str()).collect();
+        note(format!(
+            "left to an agent, because the values change all the time: {}; they are declared in dynamicAttributes, \
+             and UNDEFINED until the agent of the Machine publishes them",
+            names.join(", ")
+        ));
         let declared = dynamic.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect();
         spec.insert("dynamicAttributes".to_owned(), Json::Array(declared));
     }
     for (from, to) in [("Requirements", "constraint"), ("Rank", "rank")] {
         if let Some(expr) = ad.get(from) {
-            spec.insert(to.to_owned(), json!(scoped(expr)));
+            spec.insert(to.to_owned(), json!(scoped(expr).text));
         }
     }
     let metadata = json!({"name": names::object(called)});
-    let machine =
-        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec});
-    (machine, dynamic.into_iter().map(|(name, _)| name).collect())
+    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec})
 }
 
-fn begins_with(name: &str, start: &str) -> bool {
-    name.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start))
+/// The attributes that are left out although `Requirements` or `Rank` needs them, each with the attribute that reads it.
+fn left_out_of_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> scope::Scoped) -> Vec<(String, String)> {
+    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
+    let mut pending = vec!["Requirements".to_owned(), "Rank".to_owned()];
+    while let Some(reader) = pending.pop() {
+        let Some(expr) = ad.get(&reader) else { continue };
+        for name in scoped(expr).own {
+            let Some(expr) = ad.get(&name).filter(|_| known.insert(name.to_ascii_lowercase())) else { continue };
+            match Fate::of(&name, expr) {
+                Fate::LeftOut | Fate::Policy => found.push((reader.clone(), name)),
+                Fate::Kept => pending.push(name),
+                Fate::OfTheMoment(_) | Fate::Elsewhere => {}
+            }
+        }
+    }
+    found
+}
+
+/// The value of an attribute for the whole of a partitionable slot, if it says what is left of the slot.
+fn whole<'a>(ad: &'a Ad, name: &str) -> Option<&'a Expr> {
+    let is_divided = is_of_kind(ad, "Partitionable") && DIVIDED.iter().any(|own| own.eq_ignore_ascii_case(name));
+    ad.get(&format!("TotalSlot{name}")).filter(|whole| is_divided && whole.as_literal().is_some())
+}
+
+fn is_of_kind(ad: &Ad, kind: &str) -> bool {
+    string(ad, "SlotType").is_some_and(|own| own.eq_ignore_ascii_case(kind))
 }
 
 /// Cores and MiB of the whole slot, not of what is left of it.

@@ -1,6 +1,10 @@
 //! `import`: submit files and dumps of `condor_status -long` into manifests.
 
+mod amount;
+mod commands;
+mod job_names;
 mod machines;
+mod macros;
 mod names;
 mod queue;
 mod scope;
@@ -12,7 +16,10 @@ use std::process::ExitCode;
 use anyhow::bail;
 use serde_json::Value;
 
+use crate::text_kind::TextKind;
 use crate::texts::{self, Text, TextOptions};
+
+pub(crate) use submit::is_submit_file;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -21,14 +28,18 @@ Parts that cannot be converted are reported on standard error, with their lines.
 
   submit file                       becomes
   queue N, queue X in (...), queue X, Y from (...)
-                                    Jobs; $(X) and $(Process) are replaced by their values
-  requirements, rank                constraint and rank of the port `machine`; names that the job does not define refer to the machine
+                                    Jobs; $(X) and $(Process) are replaced by their values, $(Cluster) by the name of the file
+  requirements, rank                constraint and rank of the port `machine`; names that the file does not define, and that not every
+                                    job of HTCondor has, refer to the machine
   request_cpus, request_memory, request_gpus
-                                    the request of that port
+                                    the request of that port, and attributes such as RequestMemory, which policies of machines read
+  request_disk                      the condition machine.Disk >= RequestDisk, both in KiB
   concurrency_limits = vcs:2        a port `vcs` for 2 seats of a License with App == \"vcs\"
   +Attribute, My.Attribute          an attribute
   executable, arguments, environment, container_image, docker_image
-                                    a workload, if an image is given by one of the last two or by --image
+                                    a workload, if an image is given by one of the last two or by --image; else the attributes Cmd and Args
+  max_retries, periodic_remove and the like
+                                    nothing; a note says what to write
 
   ad of a machine                   becomes
   Cpus, Memory, GPUs of the whole slot
@@ -36,6 +47,11 @@ Parts that cannot be converted are reported on standard error, with their lines.
   LoadAvg, KeyboardIdle and the like
                                     dynamicAttributes, which an agent has to publish: their values are those of the moment
   Requirements, Rank                constraint and rank; names that the machine does not define refer to the job
+  Name                              the name of the host, as Machine
+  Cpus, Memory, Disk of a partitionable slot
+                                    those of the whole slot
+  State, Activity                   \"Unclaimed\" and \"Idle\", if the constraint or rank reads them
+  SUSPEND, PREEMPT and the like     nothing
   addresses, counters, times        nothing
 
 Examples:
@@ -44,7 +60,8 @@ Examples:
 
 Exit status:
   0  every part was converted, or reported as left out
-  1  a file is neither a submit file nor contains ads, or lists jobs in a way that is not supported; the others were converted
+  1  a file is neither a submit file nor contains ads, uses a variable that has no value, or lists jobs in a way that is not supported;
+     the others were converted
   2  an option is wrong, or a file does not exist";
 
 /// What to import.
@@ -82,9 +99,10 @@ pub(crate) fn run(arguments: &ImportArguments, out: &mut impl Write) -> anyhow::
             fine = false;
             continue;
         };
-        let imported = match submit::is_submit_file(&text) {
-            true => submit::jobs(&name, &text, arguments.image.as_deref()),
-            false => machines::machines(&name, &text),
+        let imported = match TextKind::of(&text) {
+            Some(TextKind::SubmitFile) => submit::jobs(&name, &text, arguments.image.as_deref()),
+            Some(TextKind::Manifest) => Err(format!("{name}: {}", TextKind::MANIFEST)),
+            Some(TextKind::Dump) | None => machines::machines(&name, &text),
         };
         match imported {
             Ok(imported) => {

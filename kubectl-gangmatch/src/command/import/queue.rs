@@ -71,51 +71,18 @@ fn fields(line: &str, count: usize) -> Vec<String> {
 }
 
 fn repeated(items: &[Variables], each: u32) -> Vec<Variables> {
-    let of_item = |item: &Variables| {
+    let of_item = |(row, item): (usize, &Variables)| {
         (0..each)
             .map(|step| {
-                let mut all = item.clone();
-                all.insert("step".to_owned(), step.to_string());
+                let numbers = [("step", step.to_string()), ("row", row.to_string()), ("itemindex", row.to_string())];
+                let mut all: Variables = numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect();
+                all.extend(item.clone());
                 all
             })
             .collect::<Vec<_>>()
     };
-    items.iter().flat_map(of_item).collect()
+    items.iter().enumerate().flat_map(of_item).collect()
 }
-
-/// A text with the values of its `$(variables)`; those that have none stay as they are. Values may have variables themselves.
-pub(super) fn expanded(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
-    let mut text = text.to_owned();
-    for _ in 0..DEPTH_MAX {
-        let (mut next, mut rest, mut changed) = (String::new(), text.as_str(), false);
-        while let Some((before, after)) = rest.split_once("$(") {
-            next.push_str(before);
-            let Some((name, behind)) = after.split_once(')') else {
-                next.push_str("$(");
-                rest = after;
-                continue;
-            };
-            match value(&name.trim().to_ascii_lowercase()) {
-                Some(value) => {
-                    next.push_str(&value);
-                    changed = true;
-                }
-                None => next.push_str(&format!("$({name})")),
-            }
-            rest = behind;
-        }
-        next.push_str(rest);
-        text = next;
-        if !changed || text.len() > LENGTH_MAX {
-            break;
-        }
-    }
-    text
-}
-
-/// How deep variables may stand in the values of variables, and how long a text may become.
-const DEPTH_MAX: usize = 8;
-const LENGTH_MAX: usize = 1 << 16;
 
 #[cfg(test)]
 mod tests {
@@ -126,7 +93,8 @@ mod tests {
         let of = |statement: &str| {
             variables(statement).map(|all| {
                 let text = |one: &Variables| {
-                    one.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+                    let shown = one.iter().filter(|(name, _)| !["row", "itemindex"].contains(&name.as_str()));
+                    shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
                 };
                 all.iter().map(text).collect::<Vec<_>>()
             })
@@ -148,17 +116,5 @@ mod tests {
             let said = of(wrong).unwrap_err();
             assert!(said.starts_with("found `queue ") && said.contains(why), "{said}");
         }
-    }
-
-    #[test]
-    fn variables_are_expanded_to_the_bottom_and_circles_end() {
-        let value = |name: &str| match name {
-            "process" => Some("3".to_owned()),
-            "out" => Some("run.$(Process)".to_owned()),
-            "loop" => Some("$(loop)".to_owned()),
-            _ => None,
-        };
-        assert_eq!(expanded("$(OUT) $(Cluster) $(open", &value), "run.3 $(Cluster) $(open");
-        assert_eq!(expanded("$(loop)", &value), "$(loop)");
     }
 }

@@ -1,13 +1,16 @@
 //! A submit file into Jobs.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use classad::{Dialect, Severity, read_expr};
 use serde_json::{Map, Value as Json, json};
 
-use super::queue::{Variables, expanded, queued, variables};
-use super::{Imported, names, scope};
+use super::amount::{self, Unit};
+use super::queue::{Variables, queued, variables};
+use super::scope::{Scoped, scoped};
+use super::{Imported, commands, job_names, machines, macros, names};
 
 /// One command, and its line.
 type Commands = BTreeMap<String, (usize, String)>;
@@ -15,46 +18,16 @@ type Commands = BTreeMap<String, (usize, String)>;
 /// Fields of a manifest.
 type Fields = Map<String, Json>;
 
-/// Commands that mean nothing in a cluster that brings its own files and logs: nothing is said of them.
-const SILENT: [&str; 9] = [
-    "universe",
-    "log",
-    "output",
-    "error",
-    "getenv",
-    "notification",
-    "should_transfer_files",
-    "when_to_transfer_output",
-    "batch_name",
-];
-/// Commands that are taken over.
-const KNOWN: [&str; 13] = [
-    "executable",
-    "arguments",
-    "environment",
-    "requirements",
-    "rank",
-    "request_cpus",
-    "request_gpus",
-    "request_memory",
-    "machine_count",
-    "priority",
-    "concurrency_limits",
-    "container_image",
-    "docker_image",
-];
-
 /// Whether a text is a submit file: it has a line `queue`.
-pub(super) fn is_submit_file(text: &str) -> bool {
+pub(crate) fn is_submit_file(text: &str) -> bool {
     text.lines().any(|line| queued(line).is_some())
 }
 
 /// The Jobs of a submit file.
 pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Imported, String> {
-    let (mut commands, mut imported) = (Commands::new(), Imported::default());
+    let (mut commands, mut manifests) = (Commands::new(), Vec::new());
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("job");
-    let base = names::object(stem);
-    let mut process = 0_u32;
+    let mut file = SubmitFile { name, base: names::object(stem), image, notes: BTreeSet::new() };
     let mut lines = joined(text).into_iter();
     while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
@@ -69,33 +42,19 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
                 statement.push_str(&more);
             }
             for variables in variables(&statement).map_err(|why| format!("{place}: {why}"))? {
-                let commands = filled(&commands, &variables, process);
-                imported.manifests.push(job(name, &base, process, &commands, image, &mut imported.notes)?);
-                process += 1;
+                let commands = file.filled(&commands, &variables, manifests.len())?;
+                manifests.push(file.job(manifests.len(), &commands)?);
             }
             continue;
         }
         let Some((key, value)) = line.split_once('=') else {
             return Err(format!("{place}: found `{line}`; write `command = value`, or `queue`"));
         };
-        commands.insert(key.trim().to_ascii_lowercase(), (number, value.trim().to_owned()));
+        commands.insert(commands::canonical(key), (number, value.trim().to_owned()));
     }
-    imported.notes.dedup();
-    Ok(imported)
-}
-
-/// The commands of one job: with the values of its variables. A command that others use as a variable is left away.
-fn filled(commands: &Commands, variables: &Variables, process: u32) -> Commands {
-    let value = |name: &str| match name {
-        "process" | "procid" => Some(process.to_string()),
-        _ => variables.get(name).cloned().or_else(|| commands.get(name).map(|(_, text)| text.clone())),
-    };
-    let is_used = |key: &str| {
-        let word = format!("$({key})");
-        !is_known(key) && commands.values().any(|(_, text)| text.to_ascii_lowercase().contains(&word))
-    };
-    let all = commands.iter().filter(|(key, _)| !is_used(key));
-    all.map(|(key, (line, text))| (key.clone(), (*line, expanded(text, &value)))).collect()
+    let place = |line: usize| if line == usize::MAX { name.to_owned() } else { format!("{name}:{line}") };
+    let notes = file.notes.iter().map(|(line, note)| format!("{}: {note}", place(*line))).collect();
+    Ok(Imported { manifests, notes })
 }
 
 /// Lines with their numbers; one that ends with a backslash goes on in the next.
@@ -117,77 +76,246 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-fn job(
-    name: &str,
-    base: &str,
-    process: u32,
-    commands: &Commands,
-    image: Option<&str>,
-    notes: &mut Vec<String>,
-) -> Result<Json, String> {
-    let value = |key: &str| commands.get(key).map(|(_, text)| text.trim_matches('"').to_owned());
-    let (attributes, expressions) = attributes(name, commands)?;
-    if process == 0 {
-        for (key, (line, _)) in commands.iter().filter(|(key, _)| !is_known(key)) {
-            notes.push(format!("{name}:{line}: `{key}` is left out"));
+/// A submit file, and what has to be known of its Jobs.
+struct SubmitFile<'a> {
+    name: &'a str,
+    /// How the names of its Jobs begin.
+    base: String,
+    image: Option<&'a str>,
+    /// By line; those of no line come last.
+    notes: BTreeSet<(usize, String)>,
+}
+
+impl SubmitFile<'_> {
+    fn note(&mut self, line: usize, text: String) {
+        self.notes.insert((line, text));
+    }
+
+    /// The commands of one job: with the values of its variables. A command that others use as a variable is left away.
+    fn filled(&mut self, commands: &Commands, variables: &Variables, process: usize) -> Result<Commands, String> {
+        let (base, has_cluster) = (self.base.clone(), Cell::new(false));
+        let value = |name: &str| match name {
+            "process" | "procid" => Some(process.to_string()),
+            "dollar" => Some("$".to_owned()),
+            "cluster" | "clusterid" => {
+                has_cluster.set(true);
+                Some(base.clone())
+            }
+            _ => variables.get(name).cloned().or_else(|| commands.get(name).map(|(_, text)| text.clone())),
+        };
+        let is_used =
+            |key: &str| !commands::is_known(key) && commands.values().any(|(_, text)| macros::uses(text, key));
+        let mut all = Commands::new();
+        for (key, (line, text)) in commands.iter().filter(|(key, _)| !is_used(key)) {
+            has_cluster.set(false);
+            let filled = macros::expanded(text, &value);
+            if commands::is_taken_over(key) {
+                if let Some(unknown) = filled.unknown {
+                    return Err(format!(
+                        "{}:{line}: `$({unknown})` has no value; write a line `{unknown} = VALUE` before `queue`",
+                        self.name
+                    ));
+                }
+                if has_cluster.get() {
+                    self.note(*line, format!("`$(Cluster)` becomes `{base}`, since Jobs have no cluster number"));
+                }
+                for kept in filled.kept {
+                    self.note(
+                        *line,
+                        format!("`{kept}` stays as it is; write the value, or a variable of the container"),
+                    );
+                }
+            }
+            all.insert(key.clone(), (*line, filled.text));
         }
+        Ok(all)
     }
-    let is_own = |wanted: &str| {
-        let has = |map: &Map<String, Json>| map.keys().any(|known| known.eq_ignore_ascii_case(wanted));
-        has(&attributes) || has(&expressions)
-    };
-    let expression = |key: &str| -> Result<Option<String>, String> {
-        let Some((line, text)) = commands.get(key) else { return Ok(None) };
-        let expr = read(&format!("{name}:{line}"), text)?;
-        Ok(Some(scope::scoped(text, &expr, "machine", is_own)))
-    };
-    let kind = "machine.Type == \"Machine\"";
-    let constraint = expression("requirements")?.map_or_else(|| kind.to_owned(), |own| format!("{kind} && ({own})"));
-    let mut request = json!({
-        "cpus": value("request_cpus").unwrap_or_else(|| "1".to_owned()),
-        "memory": mib(&value("request_memory").unwrap_or_else(|| "128".to_owned())),
-    });
-    if let (Some(gpus), Some(request)) = (value("request_gpus"), request.as_object_mut()) {
-        request.insert("gpus".to_owned(), json!(gpus));
-    }
-    let mut machine = json!({"label": "machine", "constraint": constraint, "request": request});
-    if let (Some(rank), Some(port)) = (expression("rank")?, machine.as_object_mut()) {
-        port.insert("rank".to_owned(), json!(rank));
-    }
-    let count = value("machine_count");
-    if let (Some(count), Some(port)) = (&count, machine.as_object_mut()) {
-        port.insert("count".to_owned(), json!(count));
-        if has_one_group(commands) {
-            port.insert("same".to_owned(), json!([SCHEDULING_GROUP]));
+
+    fn job(&mut self, process: usize, commands: &Commands) -> Result<Json, String> {
+        for (key, (line, _)) in commands.iter().filter(|(key, _)| !commands::is_known(key)) {
+            self.note(*line, commands::left_out(key));
         }
-    }
-    let mut ports = vec![machine];
-    ports.extend(limits(&value("concurrency_limits").unwrap_or_default(), count.is_some()));
-    let mut spec = Map::from_iter([("ports".to_owned(), Json::Array(ports))]);
-    for (field, map) in [("attributes", &attributes), ("expressions", &expressions)] {
-        if !map.is_empty() {
-            spec.insert(field.to_owned(), Json::Object(map.clone()));
+        let workload = self.workload(commands);
+        let (attributes, expressions) = self.attributes(commands, workload.is_none())?;
+        let has = |wanted: &str| {
+            let in_map = |map: &Fields| map.keys().any(|known| known.eq_ignore_ascii_case(wanted));
+            in_map(&attributes) || in_map(&expressions)
+        };
+        let requirements = self.expression(commands, "requirements", &has)?;
+        let rank = self.expression(commands, "rank", &has)?;
+        let mut constraint = "machine.Type == \"Machine\"".to_owned();
+        let reads_disk = requirements.as_ref().is_some_and(|own| own.reads_of_partner("Disk"));
+        if commands.contains_key("request_disk") && !reads_disk {
+            // as condor_submit adds it
+            constraint.push_str(" && machine.Disk >= RequestDisk");
         }
-    }
-    if let Some(priority) = value("priority").and_then(|text| text.parse::<i32>().ok()) {
-        spec.insert("priority".to_owned(), json!(priority.clamp(-1000, 1000)));
-    }
-    let image = value("container_image").or_else(|| value("docker_image")).or_else(|| image.map(str::to_owned));
-    match (image, value("executable")) {
-        (Some(image), Some(executable)) => {
-            let image = image.trim_start_matches("docker://").to_owned();
-            let workload = workload(&image, &executable, value("arguments"), value("environment"));
+        if let Some(own) = &requirements {
+            constraint.push_str(&format!(" && ({})", own.text));
+        }
+        let mut machine = json!({"label": "machine", "constraint": constraint, "request": request(commands)});
+        let count = value(commands, "machine_count");
+        if let Some(port) = machine.as_object_mut() {
+            if let Some(rank) = rank {
+                port.insert("rank".to_owned(), json!(rank.text));
+            }
+            if let Some(count) = &count {
+                port.insert("count".to_owned(), json!(count));
+            }
+            if count.is_some() && has_one_group(commands) {
+                port.insert("same".to_owned(), json!([SCHEDULING_GROUP]));
+            }
+        }
+        let mut ports = vec![machine];
+        ports.extend(limits(&value(commands, "concurrency_limits").unwrap_or_default(), count.is_some()));
+        let mut spec = Map::from_iter([("ports".to_owned(), Json::Array(ports))]);
+        for (field, map) in [("attributes", attributes), ("expressions", expressions)] {
+            if !map.is_empty() {
+                spec.insert(field.to_owned(), Json::Object(map));
+            }
+        }
+        if let Some(priority) = priority(commands) {
+            spec.insert("priority".to_owned(), json!(priority.clamp(-1000, 1000)));
+        }
+        if let Some(workload) = workload {
             spec.insert("workload".to_owned(), workload);
         }
-        _ if process == 0 => {
-            notes.push(format!(
-                "{name}: no image or no executable, so no workload: use --image, or write container_image"
-            ));
-        }
-        _ => {}
+        let metadata = json!({"name": format!("{}-{process}", self.base)});
+        Ok(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}))
     }
-    let metadata = json!({"name": format!("{base}-{process}")});
-    Ok(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": metadata, "spec": spec}))
+
+    /// The batch Job of a job, if there is an image for it.
+    fn workload(&mut self, commands: &Commands) -> Option<Json> {
+        let value = |key: &str| value(commands, key);
+        let image =
+            value("container_image").or_else(|| value("docker_image")).or_else(|| self.image.map(str::to_owned));
+        if let (Some(image), Some(executable)) = (image, value("executable")) {
+            let image = image.trim_start_matches("docker://");
+            return Some(workload(image, &executable, value("arguments"), value("environment")));
+        }
+        let kept = if commands.contains_key("arguments") { "; the arguments are in the attribute Args" } else { "" };
+        let note = format!("no image or no executable, so no workload: use --image, or write container_image{kept}");
+        self.note(usize::MAX, note);
+        None
+    }
+
+    /// What is said of the job itself, literals and expressions: what HTCondor would say of it, since the policies of machines read
+    /// that, and what the file adds.
+    fn attributes(&mut self, commands: &Commands, has_args: bool) -> Result<(Fields, Fields), String> {
+        let added = |name: &str| {
+            commands.keys().any(|key| commands::attribute(key).is_some_and(|own| own.eq_ignore_ascii_case(name)))
+        };
+        let (mut literals, mut expressions) = (Map::new(), Map::new());
+        let texts =
+            [("Cmd", "executable", true), ("Args", "arguments", has_args), ("AcctGroup", "accounting_group", true)];
+        for (name, key, _) in texts.into_iter().filter(|(name, _, is_wanted)| *is_wanted && !added(name)) {
+            literals.extend(value(commands, key).map(|text| (name.to_owned(), json!(text))));
+        }
+        if let Some((line, _)) = commands.get("accounting_group") {
+            let note = "`accounting_group` becomes the attribute AcctGroup; for shares and quotas, write an Account for the namespace (docs/policy.md)";
+            self.note(*line, note.to_owned());
+        }
+        let mut amounts = vec![("JobUniverse", "universe", self.universe(commands).to_string())];
+        amounts.extend([
+            ("RequestCpus", "request_cpus", cpus(commands)),
+            ("RequestMemory", "request_memory", memory(commands)),
+            ("RequestDisk", "request_disk", disk(commands)),
+        ]);
+        amounts.extend(value(commands, "request_gpus").map(|gpus| ("RequestGPUs", "request_gpus", gpus)));
+        amounts.extend(priority(commands).map(|priority| ("JobPrio", "priority", priority.to_string())));
+        let own = amounts.into_iter().filter(|(name, _, _)| !added(name));
+        let own = own.map(|(name, key, text)| (name, commands.get(key).map_or(0, |(line, _)| *line), text));
+        let further =
+            commands.iter().filter_map(|(key, (line, text))| Some((commands::attribute(key)?, *line, text.clone())));
+        for (name, line, text) in own.chain(further) {
+            self.read(line, &text)?;
+            match serde_json::from_str::<Json>(&text) {
+                Ok(value) if !value.is_f64() && !value.is_null() => literals.insert(name.to_owned(), value),
+                _ => expressions.insert(name.to_owned(), json!(text)),
+            };
+        }
+        Ok((literals, expressions))
+    }
+
+    /// The number by which machines know the universe of a job.
+    fn universe(&mut self, commands: &Commands) -> i64 {
+        let Some((line, name)) = commands.get("universe") else { return job_names::VANILLA };
+        job_names::universe(name).unwrap_or_else(|| {
+            let note = format!("the universe `{name}` has no counterpart; the Job asks for a machine, as in `vanilla`");
+            self.note(*line, note);
+            job_names::VANILLA
+        })
+    }
+
+    /// A command whose value is an expression over the job, which `has` attributes, and its machine.
+    fn expression(
+        &mut self,
+        commands: &Commands,
+        key: &str,
+        has: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Scoped>, String> {
+        let Some((line, text)) = commands.get(key) else { return Ok(None) };
+        let expr = self.read(*line, text)?;
+        let found = scoped(text, &expr, "machine", |name| has(name) || job_names::is_of_every_job(name));
+        for name in found.own.iter().filter(|name| !has(name) && !job_names::is_of_system(name)) {
+            let value = if name.eq_ignore_ascii_case("ProcId") { "$(Process)" } else { "VALUE" };
+            let note =
+                format!("`{key}` reads `{name}` of the job, which is UNDEFINED here; write a line +{name} = {value}");
+            self.note(*line, note);
+        }
+        for name in found.partner.iter().filter(|name| machines::is_left_out(name)) {
+            let note = format!(
+                "`{key}` reads `{name}` of the machine, which `import` leaves out of Machines; remove the condition, or add the attribute"
+            );
+            self.note(*line, note);
+        }
+        if found.reads_of_partner("Name") && text.contains('@') {
+            let note = format!(
+                "`{key}` compares `Name` with the name of a slot; Name of an imported Machine is that of its host, as in Machine"
+            );
+            self.note(*line, note);
+        }
+        Ok(Some(found))
+    }
+
+    fn read(&self, line: usize, text: &str) -> Result<classad::Expr, String> {
+        let reading = read_expr(text, Dialect::Gangmatch);
+        reading.read.ok_or_else(|| {
+            let first = reading.diagnostics.iter().find(|found| found.severity == Severity::Error);
+            let why = first.map_or_else(|| "not an expression".to_owned(), ToString::to_string);
+            format!("{}:{line}: {why}", self.name)
+        })
+    }
+}
+
+fn value(commands: &Commands, key: &str) -> Option<String> {
+    commands.get(key).map(|(_, text)| text.trim_matches('"').to_owned())
+}
+
+fn priority(commands: &Commands) -> Option<i32> {
+    value(commands, "priority")?.parse().ok()
+}
+
+/// What the port of the machine requests.
+fn request(commands: &Commands) -> Json {
+    let mut request = json!({"cpus": cpus(commands), "memory": memory(commands)});
+    if let (Some(gpus), Some(request)) = (value(commands, "request_gpus"), request.as_object_mut()) {
+        request.insert("gpus".to_owned(), json!(gpus));
+    }
+    request
+}
+
+fn cpus(commands: &Commands) -> String {
+    value(commands, "request_cpus").unwrap_or_else(|| "1".to_owned())
+}
+
+/// In MiB; without a request, the default of HTCondor.
+fn memory(commands: &Commands) -> String {
+    amount::whole(&value(commands, "request_memory").unwrap_or_else(|| "128".to_owned()), Unit::Mebibytes)
+}
+
+/// In KiB; without a request, a little, since machines refuse a job that says nothing of it.
+fn disk(commands: &Commands) -> String {
+    amount::whole(&value(commands, "request_disk").unwrap_or_else(|| "1024".to_owned()), Unit::Kibibytes)
 }
 
 /// The attribute by which machines say to which group they belong, and the one by which a job asks for machines of one group.
@@ -195,58 +323,8 @@ const SCHEDULING_GROUP: &str = "ParallelSchedulingGroup";
 const WANTS_ONE_GROUP: &str = "WantParallelSchedulingGroups";
 
 fn has_one_group(commands: &Commands) -> bool {
-    let wants = |key: &String| attribute(key).is_some_and(|name| name.eq_ignore_ascii_case(WANTS_ONE_GROUP));
+    let wants = |key: &String| commands::attribute(key).is_some_and(|name| name.eq_ignore_ascii_case(WANTS_ONE_GROUP));
     commands.iter().any(|(key, (_, text))| wants(key) && text.eq_ignore_ascii_case("true"))
-}
-
-fn is_known(key: &str) -> bool {
-    KNOWN.contains(&key) || SILENT.contains(&key) || attribute(key).is_some()
-}
-
-/// The name of an attribute that a command sets: `+Project`, `My.Project`.
-fn attribute(key: &str) -> Option<&str> {
-    key.strip_prefix('+').or_else(|| key.strip_prefix("my.")).map(str::trim)
-}
-
-/// What the file says of the job itself, literals and expressions.
-fn attributes(name: &str, commands: &Commands) -> Result<(Fields, Fields), String> {
-    let (mut literals, mut expressions) = (Map::new(), Map::new());
-    if let Some((_, executable)) = commands.get("executable") {
-        literals.insert("Cmd".to_owned(), json!(executable));
-    }
-    for (key, (line, text)) in commands {
-        let Some(attribute) = attribute(key) else { continue };
-        read(&format!("{name}:{line}"), text)?;
-        match serde_json::from_str::<Json>(text) {
-            Ok(value) if !value.is_f64() && !value.is_null() => literals.insert(attribute.to_owned(), value),
-            _ => expressions.insert(attribute.to_owned(), json!(text)),
-        };
-    }
-    Ok((literals, expressions))
-}
-
-fn read(place: &str, text: &str) -> Result<classad::Expr, String> {
-    let reading = read_expr(text, Dialect::Gangmatch);
-    reading.read.ok_or_else(|| {
-        let first = reading.diagnostics.iter().find(|found| found.severity == Severity::Error);
-        format!("{place}: {}", first.map_or_else(|| "not an expression".to_owned(), ToString::to_string))
-    })
-}
-
-/// An amount of memory in MiB; a unit after a number, or an expression as it is.
-fn mib(text: &str) -> String {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = text.get(digits.len()..).unwrap_or("").to_ascii_uppercase();
-    let factor = match unit.as_str() {
-        "" | "M" | "MB" => 1,
-        "G" | "GB" => 1024,
-        "T" | "TB" => 1024 * 1024,
-        _ => return text.to_owned(),
-    };
-    match digits.trim().parse::<i64>() {
-        Ok(number) => number.saturating_mul(factor).to_string(),
-        Err(_) => text.to_owned(),
-    }
 }
 
 /// A port for each licence that is counted by name: `vcs:2, spice`. HTCondor counts it for each machine.
