@@ -384,8 +384,10 @@ mod tests {
         let machine = "[Requirements = true]";
         for (request, said) in [
             ("[slots = 0]", "1 with an invalid requested amount"),
-            ("[gpus = 1]", "1 without a requested resource"),
-            ("[slots = 2]", "1 too small for the request"),
+            ("[gpus = 1]", "1 without `gpus`"),
+            ("[slot = 1]", "1 without `slot` (did you mean `slots`?)"),
+            ("[slots = 2]", "1 too small for `slots: 2`"),
+            ("[slots = 1 + 1]", "1 too small for the request"),
         ] {
             let job = format!("[Requirements = true; Request = {request}]");
             let ads = vec![ad("Job", "n", "j", &job), ad("Machine", "n", "m", machine)];

@@ -68,7 +68,11 @@ pub(crate) fn kind(word: &str, allowed: &[Kind]) -> anyhow::Result<Kind> {
     };
     match kind_of(word) {
         Some(kind) if allowed.contains(&kind) => Ok(kind),
-        Some(kind) => bail!("a {} cannot be used here; write {list}", kind.word()),
+        Some(kind) => {
+            let article = if kind.word().starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
+            let shown = if kind == Kind::Account { "; quota and userprio show accounts" } else { "" };
+            bail!("{article} {} cannot be used here; write {list}{shown}", kind.word())
+        }
         None => {
             let all = NAMES.iter().filter(|(kind, _)| allowed.contains(kind)).flat_map(|(_, names)| *names);
             let meant = similar(word, all).map(|other| format!("; did you mean {other}?"));
@@ -117,6 +121,21 @@ fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
     words.iter().map(one).collect()
 }
 
+/// The object that is meant by the name of a workload: the job that was made for it. Otherwise the object that is named.
+pub(crate) fn meant<'n>(
+    subject: &Subject,
+    namespace: &str,
+    names: impl Iterator<Item = (&'n str, &'n str)>,
+) -> Subject {
+    let here: Vec<&str> = names.filter(|(other, _)| *other == namespace).map(|(_, name)| name).collect();
+    let is_it = |name: &&&str| **name == subject.name;
+    let mut made = here.iter().filter(|name| is_made_for(name, &subject.name));
+    match (subject.kind, here.iter().find(is_it), made.next(), made.next()) {
+        (Kind::Job, None, Some(made), None) => Subject { kind: Kind::Job, name: (*made).to_owned() },
+        _ => subject.clone(),
+    }
+}
+
 /// What is said of a name that no object has.
 pub(crate) fn no_such<'n>(
     subject: &Subject,
@@ -143,7 +162,7 @@ pub(crate) fn no_such<'n>(
 }
 
 /// Whether a Job has the name of one that gangmatch makes for a workload: its name, and eight hexadecimal digits.
-fn is_made_for(name: &str, workload: &str) -> bool {
+pub(crate) fn is_made_for(name: &str, workload: &str) -> bool {
     let digits = name.strip_prefix(workload).and_then(|rest| rest.strip_prefix('-'));
     digits.is_some_and(|digits| digits.len() == 8 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
@@ -205,6 +224,7 @@ mod tests {
             ("machin/a", "there is no kind `machin`; did you mean machine?"),
             ("pod/a", "there is no kind `pod`; write machine or license"),
             ("job/a", "a job cannot be used here; write machine or license"),
+            ("account/a", "an account cannot be used here; write machine or license; quota and userprio show accounts"),
             ("machine", "the name is missing; write machine/NAME"),
             ("machine/", "the name is missing in `machine/`; write machine/NAME"),
             ("machine/a b", "the kind of `b` is missing; write machine/b"),
@@ -216,6 +236,16 @@ mod tests {
         ] {
             assert_eq!(subjects(&words(text), &both).unwrap_err().to_string(), said, "{text}");
         }
+    }
+
+    #[test]
+    fn the_name_of_a_workload_means_the_job_that_was_made_for_it() {
+        let of = |names: &[&str]| meant(&subject(Kind::Job, "sm"), "eda", names.iter().map(|name| ("eda", *name))).name;
+        assert_eq!(of(&["sm-2", "sm-7874ae41"]), "sm-7874ae41");
+        assert_eq!(of(&["sm", "sm-7874ae41"]), "sm");
+        assert_eq!(of(&["sm-7874ae42", "sm-7874ae41"]), "sm");
+        let machine = meant(&subject(Kind::Machine, "sm"), "eda", [("eda", "sm-7874ae41")].into_iter());
+        assert_eq!(machine.name, "sm");
     }
 
     #[test]

@@ -265,4 +265,231 @@ mod tests {
             assert!(text.contains(said) && output.status.code() == Some(2), "{path}: {text}");
         }
     }
+
+    /// What `why` prints of an object in these manifests.
+    fn text(name: &str, object: &str, manifests: &str) -> String {
+        let output = run(&[&["why", object, "-f", &file(name, manifests)], &NOW[..]].concat());
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    }
+
+    fn object(kind: &str, name: &str, spec: &str) -> String {
+        format!("apiVersion: gangmatch.dev/v1alpha1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n---\n")
+    }
+
+    /// In a pool of the cited offers alone, the reason is the same: an offer that is not available is cited if the reason is that it is not.
+    #[test]
+    fn the_offers_that_are_cited_suffice_for_the_reason() {
+        let lab = std::fs::read_to_string(folder().join("lab.yaml")).unwrap();
+        let mut drained = 0;
+        for job in ["drained", "huge", "misspelled", "refused", "elsewhere", "greedy", "two-wishes", "label"] {
+            let answer = json(&["why", job, "-f", "lab.yaml"]);
+            let evidence: Vec<&str> =
+                answer["evidence"].as_array().into_iter().flatten().map(|one| one.as_str().unwrap()).collect();
+            if evidence.is_empty() {
+                continue;
+            }
+            let is_kept = |manifest: &&str| {
+                let is = |kind: &str, name: &str| {
+                    manifest.contains(&format!("kind: {kind}")) && manifest.contains(&format!("{{name: {name}"))
+                };
+                let cited = |one: &&str| {
+                    one.rsplit_once('/').is_some_and(|(_, name)| manifest.contains(&format!("{{name: {name}}}")))
+                };
+                is("Job", &format!("{job},")) || evidence.iter().any(|one| cited(&one))
+            };
+            let kept: Vec<&str> = lab.split("\n---\n").filter(is_kept).collect();
+            let again = json(&["why", job, "-f", &file(&format!("cited-{job}"), &kept.join("\n---\n"))]);
+            assert_eq!(again["reason"], answer["reason"], "{job}: {evidence:?}\n{again}");
+            drained +=
+                usize::from(answer["reason"] == "OffersUnavailable" && evidence.contains(&"license default/vcs"));
+        }
+        assert_eq!(drained, 1, "the closed license is cited");
+        let text = run(&[&["why", "huge", "-f", "lab.yaml"], &NOW[..]].concat()).stdout;
+        assert!(!String::from_utf8(text).unwrap().contains("offers alone"), "no reader has to act on evidence");
+    }
+
+    #[test]
+    fn a_quota_that_is_reached_is_told_though_everything_is_taken() {
+        let shares = "../../../examples/shares";
+        let said =
+            String::from_utf8(run(&[&["why", "cfd-2", "-n", "cfd", "-f", shares], &NOW[..]].concat()).stdout).unwrap();
+        assert!(said.contains("vcs: cfd holds 1 of at most 1"), "{said}");
+        assert!(!said.contains("it would get"), "{said}");
+        let license = json(&["why", "license/vcs", "-n", "pool", "-f", shares]);
+        assert_eq!(license["heldBack"]["names"], json!(["cfd/cfd-2", "cfd/cfd-3", "cfd/cfd-4"]), "{license}");
+        let said =
+            String::from_utf8(run(&[&["why", "license/vcs", "-n", "pool", "-f", shares], &NOW[..]].concat()).stdout)
+                .unwrap();
+        assert!(said.contains("3 are held back by a quota  (cfd/cfd-2, cfd/cfd-3, cfd/cfd-4)"), "{said}");
+    }
+
+    #[test]
+    fn a_license_quotes_the_port_that_asks_for_licenses() {
+        let ports = "ports: [{label: cpu, constraint: 'cpu.Type == \"Machine\"'}, \
+                     {label: seat, constraint: 'seat.Type == \"License\" && seat.App == \"vcs\"'}]";
+        let license = object("License", "x", "attributes: {App: cad}, capacity: {seats: 1}, constraint: 'true'");
+        let answer = json(&["why", "license/x", "-f", &file("quotes", &(license + &job(ports)))]);
+        assert_eq!(answer["notWanted"][0]["conjunct"], "seat.App == \"vcs\"", "{answer}");
+    }
+
+    #[test]
+    fn what_is_too_small_is_told_with_the_resource_the_amount_and_the_unit() {
+        let machine = |name: &str, capacity: &str| {
+            object("Machine", name, &format!("capacity: {{{capacity}}}, constraint: 'true'"))
+        };
+        let pool =
+            machine("a", "cpus: 8, memory: 16Gi") + &machine("b", "cpus: 8, memory: 8Gi") + &machine("c", "cpus: 8");
+        let wants = |request: &str| job(&format!("constraint: 'other.Type == \"Machine\"', request: {{{request}}}"));
+        let said = text("big", "j", &(pool.clone() + &wants("cpus: 1, memory: 90Gi")));
+        assert!(
+            said.contains("2 are too small for the request: 92160 MiB of memory are requested; machine default/a has the most: 16384 MiB of memory"),
+            "{said}"
+        );
+        assert!(said.contains("1 does not have `memory`, which is requested\n"), "{said}");
+        assert!(said.contains("1 without `memory`, 2 too small for `memory: 92160`"), "{said}");
+        let said = text("cpu", "j", &(pool + &wants("cpu: 1")));
+        assert!(said.contains("3 do not have `cpu`, which is requested; did you mean `cpus`?"), "{said}");
+        assert!(said.contains("3 without `cpu` (did you mean `cpus`?)"), "{said}");
+    }
+
+    #[test]
+    fn what_an_owner_refuses_is_told_with_the_values_of_the_job_and_without_those_of_the_owner() {
+        let machine = object(
+            "Machine",
+            "m",
+            "attributes: {Group: vision, Secret: 7}, expressions: {START: '(KeyboardIdle > 15 * 60) && other.Minutes <= 30'}, \
+             private: [Secret], constraint: '(other.Group == Group || other.Minutes <= 30) && START && other.Team != \"x\"'",
+        );
+        let one = text(
+            "values",
+            "j",
+            &(machine.clone() + &job("attributes: {Group: bio, Minutes: 600}, constraint: 'true'")),
+        );
+        assert!(
+            one.contains("1 machine of yours in namespace default refuses the job: `")
+                || one.contains("1 offer of yours in namespace default refuses the job: `"),
+            "{one}"
+        );
+        assert!(one.contains("    `Minutes` of the job is 600\n"), "{one}");
+        assert!(one.contains("    `Group` of the job is \"bio\"\n") && !one.contains("vision"), "{one}");
+        let two =
+            text("expanded", "j", &(machine + &job("attributes: {Group: vision, Minutes: 20}, constraint: 'true'")));
+        assert!(
+            two.contains("    `START` of machine default/m is `KeyboardIdle > 15 * 60 && other.Minutes <= 30`\n")
+                || two.contains(
+                    "    `START` of machine default/m is `(KeyboardIdle > 15 * 60) && other.Minutes <= 30`\n"
+                ),
+            "{two}"
+        );
+        assert!(two.contains("    `KeyboardIdle` of machine default/m is undefined\n"), "{two}");
+        assert!(!two.contains("Secret") && two.contains("`Minutes` of the job is 20"), "{two}");
+    }
+
+    #[test]
+    fn an_offer_without_anything_left_is_full() {
+        let holder = job("constraint: 'other.Type == \"Machine\"'");
+        let said = text("full", "machine/m", &(MACHINE.to_owned() + &holder));
+        assert!(said.starts_with("machine default/m is full: 1/1 slots in use\n"), "{said}");
+    }
+
+    #[test]
+    fn a_misspelled_label_or_kind_is_told_in_the_reason() {
+        let said = text(
+            "gpu",
+            "j",
+            &(MACHINE.to_owned() + &job("ports: [{label: cpu, constraint: 'gpu.Type == \"Machine\"'}]")),
+        );
+        assert!(
+            said.starts_with("job default/j waits: port `cpu`: `gpu.Type == \"Machine\"` can never be true; `gpu` is not the label of a port, did you mean `cpu.Type`?\n"),
+            "{said}"
+        );
+        let said = text("licence", "j", &(MACHINE.to_owned() + &job("constraint: 'other.Type == \"Licence\"'")));
+        assert!(
+            said.contains("is open to this job's namespace; did you mean `other.Type == \"License\"`?\n"),
+            "{said}"
+        );
+        assert!(!said.contains("create Machine and License ads"), "{said}");
+        // A label of a later port is a label.
+        let ports = "ports: [{label: cpu, constraint: 'gpu.Type == \"Machine\"'}, {label: gpu}]";
+        assert!(!text("later", "j", &(MACHINE.to_owned() + &job(ports))).contains("is not the label"), "{ports}");
+    }
+
+    /// Where something is free that would do, nothing else has to become free; and who holds what is said once.
+    #[test]
+    fn only_what_the_job_waits_for_has_to_become_free() {
+        let counted = "../../../examples/counted";
+        let said = String::from_utf8(run(&[&["why", "run-3", "-f", counted], &NOW[..]].concat()).stdout).unwrap();
+        assert!(
+            said.contains(
+                "\nIf license default/solver were free, it would get cpu=default/ws-c license=default/solver.\n\n"
+            ),
+            "{said}"
+        );
+        assert_eq!(said.matches("license default/solver (2/2 seats)").count(), 1, "{said}");
+    }
+
+    #[test]
+    fn one_is_not_several() {
+        let said = text(
+            "alone",
+            "j",
+            &(MACHINE.to_owned() + &job("constraint: 'other.Type == \"Machine\" && other.Memory >= 128'")),
+        );
+        assert!(
+            said.contains(
+                "port `other`: the only ad does not satisfy the job's constraint: `other.Memory >= 128` rejects it\n"
+            ),
+            "{said}"
+        );
+        let two = MACHINE.to_owned() + &job("constraint: 'true'") + "---\n" + &object("Job", "k", "constraint: 'true'");
+        let said = text("behind", "k", &two);
+        assert!(said.contains("Ahead of it: 1 job of its namespace; it has a gang now."), "{said}");
+    }
+
+    /// The counts of the first line are those of offers that are open to the job; the others are told beside them.
+    #[test]
+    fn offers_that_are_not_open_are_told_apart() {
+        let closed = object("Machine", "n", "stopPolicy: Hold, attributes: {Memory: 64}, constraint: 'true'");
+        let said = text(
+            "closed",
+            "j",
+            &(MACHINE.to_owned() + &closed + &job("constraint: 'other.Type == \"Machine\" && other.Memory >= 128'")),
+        );
+        assert!(said.contains("Port other: 2 machines, 1 of which is open to the job now\n"), "{said}");
+    }
+
+    #[test]
+    fn the_name_of_a_workload_is_answered_with_its_job_and_that_of_an_offer_with_its_kind() {
+        let made = object("Job", "test-1-3e56d881", "constraint: 'true'");
+        let said = text("made", "test-1", &(MACHINE.to_owned() + &made));
+        assert!(said.starts_with("job default/test-1-3e56d881 "), "{said}");
+        let said = text("offer", "m", &(MACHINE.to_owned() + &made));
+        assert_eq!(
+            said,
+            "error: there is no job `m` in namespace default; there is a machine of that name, write machine/m\n"
+        );
+    }
+
+    #[test]
+    fn a_finished_job_says_once_that_it_is_done() {
+        let finished = "apiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {constraint: 'true', done: true}\nstatus:\n  conditions:\n  \
+                        - {type: Finished, status: \"True\", reason: Done, message: spec.done is true, lastTransitionTime: \"2026-11-21T13:00:00Z\"}\n  \
+                        - {type: Started, status: \"False\", reason: Done, message: \"\", lastTransitionTime: \"2026-11-21T13:00:00Z\"}\n";
+        let said = text("done", "j", finished);
+        assert_eq!(said, "job default/j has finished: spec.done is true\nReason: Done, since 2026-11-21T13:00:00Z\n");
+    }
+
+    #[test]
+    fn a_query_that_finds_nothing_names_what_no_object_has() {
+        for (kind, constraint, said) in [
+            ("machines", "Memroy > 1", "there are 4. No machine has an attribute `Memroy`; did you mean `Memory`?\n"),
+            ("jobs", "JobStatus == 2", "No job has an attribute `JobStatus`; did you mean `Phase`?\n"),
+            ("machines", "other.Zzzz > 1", "No machine has an attribute `Zzzz`.\n"),
+            ("machines", "Memory > 100000000", "there are 4.\n"),
+        ] {
+            let output = run(&["query", kind, "-c", constraint, "-f", "lab.yaml"]);
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert!(text.ends_with(said), "{constraint}: {text}");
+        }
+    }
 }

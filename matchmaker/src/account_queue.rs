@@ -249,8 +249,26 @@ impl<'s> AccountQueue<'s> {
         self.exceeded(charge.takes.iter())
     }
 
+    /// Which quota does not let these own roots of an account have a gang that takes so much.
+    pub(crate) fn exceeded_by_charge(&self, own_roots: Node, charge: &NumberedCharge) -> Option<QuotaExceeded> {
+        self.exceeded_at(own_roots, charge.takes.iter())
+    }
+
+    /// The own roots of the account of a root, if the tree has it.
+    pub(crate) fn own_roots(&self, root: &Root) -> Option<Node> {
+        self.policy.tree.own_roots(self.account(root))
+    }
+
     fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)> + Clone) -> Option<QuotaExceeded> {
-        let (own_roots, quotas) = (self.turn?.own_roots, self.order.quotas());
+        self.exceeded_at(self.turn?.own_roots, takes)
+    }
+
+    fn exceeded_at(
+        &self,
+        own_roots: Node,
+        takes: impl IntoIterator<Item = (usize, Amount)> + Clone,
+    ) -> Option<QuotaExceeded> {
+        let quotas = self.order.quotas();
         if quotas.allows_numbered(own_roots, takes.clone()) {
             return None;
         }
@@ -272,12 +290,17 @@ impl<'s> AccountQueue<'s> {
 
     /// Whether any claim on this offer takes of a counter of which nothing is left for the root that was served last.
     pub(crate) fn is_closed(&self, ad: AdId) -> bool {
-        let (Some(turn), Some(counted)) = (self.turn, self.policy.offers.get(ad)) else { return false };
+        self.turn.is_some_and(|turn| self.is_closed_to(turn.own_roots, ad))
+    }
+
+    /// The same for these own roots of an account.
+    pub(crate) fn is_closed_to(&self, own_roots: Node, ad: AdId) -> bool {
+        let Some(counted) = self.policy.offers.get(ad) else { return false };
         let Some(offer) = self.snapshot.ad(ad).and_then(|ad| ad.offer()) else { return false };
         // A shared seat that the account holds already takes nothing more.
         let is_shared = offer.shared_by.is_some();
         let quotas = self.order.quotas();
-        let has_none = |number: usize| quotas.bound_of(turn.own_roots, number, 1).is_some();
+        let has_none = |number: usize| quotas.bound_of(own_roots, number, 1).is_some();
         !is_shared && counted.always_counts(&offer.capacity).filter_map(|counter| self.number(counter)).any(has_none)
     }
 

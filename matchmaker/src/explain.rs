@@ -11,6 +11,7 @@ use crate::assembly::{Assembly, BoundMember, Costly, EdgeOutcome};
 use crate::capacity::Misfit;
 use crate::finder::{Answer, Asked};
 use crate::gang::Edge;
+use crate::lack::Lack;
 use crate::model::{AdId, Config, PoolAd, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
@@ -24,6 +25,7 @@ pub use sets::{Shortage, shortage};
 struct Sight {
     outcome: EdgeOutcome,
     misfit: Option<Misfit>,
+    lack: Option<Lack>,
     conjuncts: Vec<bool>,
     /// It has partners of its own to find, and none of the gangs tried had them all.
     incomplete: bool,
@@ -35,16 +37,23 @@ struct Sight {
 
 impl Sight {
     /// What became of an ad at one of the root's ports.
-    fn of(seat: &BoundMember<'_>, edge: Edge, outcome: EdgeOutcome, conjuncts: Vec<bool>) -> Sight {
+    fn of(
+        (seat, port): (&BoundMember<'_>, Option<&Port>),
+        edge: Edge,
+        outcome: EdgeOutcome,
+        conjuncts: Vec<bool>,
+    ) -> Sight {
         let incomplete = outcome >= EdgeOutcome::Busy && seat.ad.ports.list.len() > 1;
         let ran_out = outcome == EdgeOutcome::ChildRefuses && seat.ran_out;
-        Sight { outcome, misfit: seat.misfit, conjuncts, incomplete, met: edge.child_port() > 0, ran_out }
+        let lack = || Lack::of(seat.misfit?, port?, &seat.ad.offer()?.capacity);
+        let (misfit, lack, met) = (seat.misfit, lack(), edge.child_port() > 0);
+        Sight { outcome, misfit, lack, conjuncts, incomplete, met, ran_out }
     }
 
     /// An ad that has partners of its own to find first.
     fn waiting(parts: usize) -> Sight {
         let (outcome, conjuncts) = (EdgeOutcome::ParentRefuses, vec![false; parts]);
-        Sight { outcome, misfit: None, conjuncts, incomplete: true, met: false, ran_out: false }
+        Sight { outcome, misfit: None, lack: None, conjuncts, incomplete: true, met: false, ran_out: false }
     }
 }
 
@@ -112,7 +121,7 @@ fn searched(
         {
             let parts = parts.get(edge.port()).map(Vec::as_slice).unwrap_or_default();
             let conjuncts = assembly.conjuncts_true(member, parts);
-            let sight = Sight::of(seat, edge, outcome, conjuncts);
+            let sight = Sight::of((seat, ad.ports.list.get(edge.port())), edge, outcome, conjuncts);
             note(&mut seen.borrow_mut(), (edge.port(), seat.id), sight);
             complete_before(&mut seen.borrow_mut(), assembly, edge.port());
         }
@@ -233,7 +242,7 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
         return;
     };
     if new.outcome >= sight.outcome {
-        sight.misfit = new.misfit;
+        (sight.misfit, sight.lack) = (new.misfit, new.lack);
         sight.ran_out = new.ran_out;
     }
     // An ad that was once part of a gang stays so, and an ad that refuses lacks no partner.
@@ -292,6 +301,7 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
                 u64::from(sight.ran_out && sight.outcome == EdgeOutcome::ChildRefuses && !sight.incomplete);
             if let Some(misfit) = sight.misfit.filter(|_| sight.outcome == EdgeOutcome::TooSmall && !sight.incomplete) {
                 count.misfits.note(misfit);
+                count.lacks.extend(sight.lack.clone());
             }
             let mut left = true;
             for (conjunct, held) in count.conjuncts.iter_mut().zip(&sight.conjuncts) {

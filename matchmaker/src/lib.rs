@@ -25,6 +25,7 @@ mod explanations;
 mod finder;
 mod gang;
 mod introduce;
+mod lack;
 mod left_over;
 mod line;
 mod model;
@@ -33,6 +34,7 @@ mod plain_finder;
 mod ports;
 mod preemption;
 mod queue;
+mod quota_check;
 mod reservation;
 mod score;
 mod sentences;
@@ -58,6 +60,7 @@ pub use explain::{Shortage, bar, shortage, structural, tried};
 pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
+pub use lack::Lack;
 pub use left_over::{FindGangs, SideSearches};
 pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot, Taken};
@@ -68,6 +71,7 @@ pub use preemption::{
     HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right,
     preempt,
 };
+pub use quota_check::QuotaCheck;
 pub use reservation::{
     Backfilled, HeldGangs, HeldOffers, Reservation, Reservations, Reserving, StoredReservation, backfill, free_at,
     held_for_others, may_keep, reserve,

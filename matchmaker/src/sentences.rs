@@ -3,9 +3,11 @@
 use policy::{Amount, CHARGE};
 
 use crate::gang::{Edge, Gang};
+use crate::lack::Lack;
 use crate::model::Snapshot;
 
 mod sets;
+mod spelling;
 
 use crate::why_not::{
     ConjunctCount, JoinWhy, Limit, PortCount, QuotaExceeded, Relaxation, Relaxed, Unmatched, Verdict,
@@ -55,7 +57,7 @@ fn verdict(unmatched: &Unmatched) -> String {
         Verdict::Limit(Limit::Members) => "a gang for this ad would have too many members".to_owned(),
         Verdict::Limit(Limit::Count(number)) => sets::odd_count(&port(*number)),
         Verdict::Limit(Limit::Depth) => "a gang for this ad would be nested too deeply".to_owned(),
-        Verdict::Never { port: number, core } => never(&port(*number), core),
+        Verdict::Never { port: number, core } => never(unmatched, &port(*number), core),
         Verdict::TooExpensive { port: number, limit, most, text } => {
             let what = too_much(*limit, *most);
             format!("port `{}`: the constraint is too expensive to evaluate ({what}): `{text}`", port(*number).label)
@@ -115,7 +117,13 @@ const MICROS: Amount = 1_000_000;
 /// What could be written instead; empty if there is nothing to say.
 pub fn hint(unmatched: &Unmatched) -> String {
     match &unmatched.verdict {
-        Verdict::Never { .. } => return "change the constraint: no ad can satisfy it".to_owned(),
+        Verdict::Never { port: number, core } => {
+            let meant = unmatched.ports.get(*number).and_then(|port| spelling::label_meant(unmatched, port, core));
+            let change = |(_, meant): (String, String)| {
+                format!("write `{meant}`: the labels are {}", spelling::labels(unmatched))
+            };
+            return meant.map_or_else(|| "change the constraint: no ad can satisfy it".to_owned(), change);
+        }
         Verdict::TooExpensive { .. } => {
             return "simplify the constraint, or shorten the lists and texts that it reads".to_owned();
         }
@@ -132,6 +140,9 @@ pub fn hint(unmatched: &Unmatched) -> String {
     if let Some(hint) = sets::hint(port) {
         return hint;
     }
+    if let Some(meant) = spelling::kind_meant(port).filter(|_| port.candidates == 0) {
+        return format!("write `{meant}`: the kinds of offers are Machine and License");
+    }
     if port.candidates == 0 {
         return "create Machine and License ads, or ask their owners to allow this namespace in spec.allowedNamespaces"
             .to_owned();
@@ -147,7 +158,11 @@ pub fn hint(unmatched: &Unmatched) -> String {
         }
         _ if port.misfits.no_amount > 0 => "write each amount as a whole number of at least 1".to_owned(),
         _ if port.misfits.not_offered > 0 => {
-            format!("{} not have a requested resource", ads(port.misfits.not_offered, "does", "do"))
+            let what = match absent(port) {
+                names if names.is_empty() => "a requested resource".to_owned(),
+                names => names,
+            };
+            format!("{} not have {what}", ads(port.misfits.not_offered, "does", "do"))
         }
         _ if port.too_small > 0 => {
             format!("{} less capacity than is requested", ads(port.too_small, "has", "have"))
@@ -220,12 +235,17 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn never(port: &PortCount, core: &[usize]) -> String {
+fn never(unmatched: &Unmatched, port: &PortCount, core: &[usize]) -> String {
     let texts: Vec<String> =
         core.iter().filter_map(|part| port.conjuncts.get(*part)).map(|part| format!("`{}`", part.text)).collect();
     match texts.len() {
         0 => format!("port `{}`: the constraint can never be true", port.label),
-        1 => format!("port `{}`: {} can never be true", port.label, texts.join("")),
+        1 => {
+            let meant = spelling::label_meant(unmatched, port, core).map_or_else(String::new, |(written, meant)| {
+                format!("; `{written}` is not the label of a port, did you mean `{meant}`?")
+            });
+            format!("port `{}`: {} can never be true{meant}", port.label, texts.join(""))
+        }
         _ => format!("port `{}`: {} cannot be true together", port.label, texts.join(" and ")),
     }
 }
@@ -268,38 +288,75 @@ fn inconsistent(unmatched: &Unmatched) -> String {
 
 fn no_candidates(port: &PortCount) -> String {
     if let Some(kind) = port.conjuncts.iter().find(|part| port.candidates == 0 && part.is_kind) {
-        return format!("port `{}`: `{}` is true of no ad that is open to this job's namespace", port.label, kind.text);
+        let meant = spelling::kind_meant(port).map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
+        return format!(
+            "port `{}`: `{}` is true of no ad that is open to this job's namespace{meant}",
+            port.label, kind.text
+        );
     }
     if port.candidates == 0 {
         return format!("port `{}`: no ad is open to this job's namespace", port.label);
     }
     let mut worst: Vec<_> = port.conjuncts.iter().filter(|part| part.rejects > 0).collect();
     worst.sort_by_key(|part| std::cmp::Reverse(part.rejects));
-    let parts: Vec<String> =
-        worst.iter().take(2).map(|part| format!("`{}` rejects {}", part.text, part.rejects)).collect();
+    let rejected = |count: u64| if port.candidates == 1 { "it".to_owned() } else { count.to_string() };
+    let part = |part: &&ConjunctCount| format!("`{}` rejects {}", part.text, rejected(part.rejects));
+    let parts: Vec<String> = worst.iter().take(2).map(part).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    let number = number_of_ads(port.candidates);
-    format!("port `{}`: none of {number} satisfies the job's constraint{parts}", port.label)
+    let none = match port.candidates {
+        1 => "the only ad does not satisfy".to_owned(),
+        number => format!("none of {number} ads satisfies"),
+    };
+    format!("port `{}`: {none} the job's constraint{parts}", port.label)
 }
 
 fn refused(port: &PortCount) -> String {
     let misfits = port.misfits;
     let told = misfits.no_amount + misfits.not_offered + misfits.no_seat;
+    let without = match absent(port) {
+        names if names.is_empty() => "without a requested resource".to_owned(),
+        names => format!("without {names}"),
+    };
+    let too_small = match short(port) {
+        amounts if amounts.is_empty() => "too small for the request".to_owned(),
+        amounts => format!("too small for {amounts}"),
+    };
     let mut parts = Vec::new();
     for (count, what) in [
         (port.refused_by_job, "refused by the job's constraint"),
         (port.refused_by_offer.saturating_sub(port.too_expensive), "refused by their owner's constraint"),
         (port.too_expensive, "refused because their own constraint is too expensive to evaluate"),
         (misfits.no_amount, "with an invalid requested amount"),
-        (misfits.not_offered, "without a requested resource"),
+        (misfits.not_offered, without.as_str()),
         (misfits.no_seat, "whose sharedBy is an error"),
-        (port.too_small.saturating_sub(told), "too small for the request"),
+        (port.too_small.saturating_sub(told), too_small.as_str()),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
     }
     format!("port `{}`: of {}, {}", port.label, number_of_ads(port.candidates), parts.join(", "))
+}
+
+/// The resources of the request that some offers do not have: `seat` (did you mean `seats`?).
+fn absent(port: &PortCount) -> String {
+    let name = |lack: &Lack| match lack {
+        Lack::Absent(name) => Some(match spelling::resource_meant(name) {
+            Some(meant) => format!("`{name}` (did you mean `{meant}`?)"),
+            None => format!("`{name}`"),
+        }),
+        Lack::Short(..) => None,
+    };
+    port.lacks.iter().filter_map(name).collect::<Vec<_>>().join(" or ")
+}
+
+/// The amounts of the request of which some offers have too little: `seats: 5`.
+fn short(port: &PortCount) -> String {
+    let amount = |lack: &Lack| match lack {
+        Lack::Short(name, amount) => Some(format!("`{name}: {amount}`")),
+        Lack::Absent(_) => None,
+    };
+    port.lacks.iter().filter_map(amount).collect::<Vec<_>>().join(" or ")
 }
 
 fn waiting(unmatched: &Unmatched) -> String {

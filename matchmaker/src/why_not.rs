@@ -4,12 +4,14 @@
 //! at which a comparison of the root's own would be true of some offer that accepts the root. That number is one of an offer of the
 //! root's namespace, or of an offer whose owner discloses it.
 
+use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use policy::Amount;
 
 use crate::capacity::Misfit;
+use crate::lack::Lack;
 use crate::model::AdId;
 
 /// A root without a gang. Roots that no expression can tell apart share one reason.
@@ -181,6 +183,8 @@ pub struct PortCount {
     pub too_small: u64,
     /// Those of them that do not merely have too little.
     pub misfits: Misfits,
+    /// What of the request these ads lack, as far as it is told in plain names and numbers.
+    pub lacks: BTreeSet<Lack>,
     /// Ads that accept, but are taken.
     pub busy: u64,
     /// Ads that accept, but refused this root a short while ago.

@@ -153,6 +153,7 @@ impl Step<'_> {
         let message = match (message.is_empty(), reason) {
             (false, _) => message,
             (true, Reason::Done) => "spec.done is true".to_owned(),
+            (true, Reason::MatchDeleted) => "the Match was deleted".to_owned(),
             (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
             (true, Reason::Completed) => "the work has ended".to_owned(),
             (true, Reason::ClaimExpired) => "activeDeadlineSeconds are over".to_owned(),

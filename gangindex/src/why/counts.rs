@@ -1,8 +1,10 @@
 //! Counts the rows of one port by the reason for which they are refused.
 
+use std::collections::BTreeSet;
+
 use classad::{Expr, conjuncts};
 use matchmaker::{
-    AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
+    AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Lack, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
 };
 
 use super::explainer::Step;
@@ -55,7 +57,7 @@ pub(crate) fn counted(
     count.refused_by_offer = size(&of(&step.wanted, &step.willing));
     let unfit = of(&step.willing, &step.fitting);
     count.too_small = size(&unfit);
-    count.misfits = misfits(view, &unfit, pool, known);
+    (count.misfits, count.lacks) = misfits((port, view), &unfit, pool, known);
     let mut fitting = step.fitting.clone();
     fitting.and(&step.candidates);
     let mut barred = fitting.clone();
@@ -189,14 +191,16 @@ fn text(offer_class: usize, place: usize, known: &Known<'_>) -> Option<String> {
     conjuncts(constraint).get(place).map(|part| part.excerpt(EXCERPT_MAX))
 }
 
-fn misfits(view: &View, unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits {
-    let mut misfits = Misfits::default();
+fn misfits((port, view): (&Port, &View), unfit: &Bits, pool: &Pool, known: &Known<'_>) -> (Misfits, BTreeSet<Lack>) {
+    let (mut misfits, mut lacks) = (Misfits::default(), BTreeSet::new());
     for row in unfit.iter() {
         let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
         let Some(offer) = pool.snapshot.ad(AdId::at(place)).and_then(PoolAd::offer) else { continue };
-        misfits.note(misfit(&view.asks, offer));
+        let misfit = misfit(&view.asks, offer);
+        misfits.note(misfit);
+        lacks.extend(Lack::of(misfit, port, &offer.capacity));
     }
-    misfits
+    (misfits, lacks)
 }
 
 /// One row in so many is found sooner without the order of a column.

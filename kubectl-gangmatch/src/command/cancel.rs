@@ -4,10 +4,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crds::{Job, JobPhase};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, JobsArguments, code, each, named};
+use crate::command::change::{Action, JobsArguments, code, each_or, named};
 use crate::command::status::phase;
 
 /// What `--help` says below the options.
@@ -30,7 +30,19 @@ Exit status:
 /// Cancels the jobs.
 pub(crate) fn run(arguments: &JobsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let jobs = named(&arguments.jobs, &[Kind::Job])?;
-    Ok(code(each(&arguments.options, &jobs, out, &plan)?))
+    Ok(code(each_or(&arguments.options, &jobs, out, &plan, &instead)?))
+}
+
+/// How the workload itself ends, given its job.
+fn instead(job: &Value) -> Option<String> {
+    let workload = job.pointer("/spec/workload/workloadRef")?;
+    let name = workload.get("name")?.as_str()?;
+    let resource = match workload.get("kind").and_then(Value::as_str) {
+        Some("JobSet") => "jobsets.jobset.x-k8s.io",
+        Some("Pod") => "pods",
+        _ => "jobs.batch",
+    };
+    Some(format!("to end the workload, write kubectl delete {resource} {name}"))
 }
 
 fn plan(job: &Job) -> Action {

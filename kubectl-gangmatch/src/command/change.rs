@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cluster::{ClusterOptions, Failure, Kind, Kubectl, NamespaceOption, Scope};
 use crate::output;
 use crate::screen::shown;
-use crate::subject::{Subject, no_such, subjects};
+use crate::subject::{Subject, is_made_for, no_such, subjects};
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -69,12 +69,26 @@ pub(crate) fn each<K: DeserializeOwned>(
     out: &mut impl Write,
     plan: &impl Fn(&K) -> Action,
 ) -> anyhow::Result<bool> {
+    each_or(options, named, out, plan, &|_| None)
+}
+
+/// The same; of a workload whose job is not named, `instead` says what to write about the workload itself, given the job.
+///
+/// # Errors
+/// Those of [`each`].
+pub(crate) fn each_or<K: DeserializeOwned>(
+    options: &ChangeOptions,
+    named: &[Subject],
+    out: &mut impl Write,
+    plan: &impl Fn(&K) -> Action,
+    instead: &dyn Fn(&Value) -> Option<String>,
+) -> anyhow::Result<bool> {
     let kubectl = Kubectl::of(&options.cluster);
     let namespace = options.namespace.namespace.clone().unwrap_or_else(|| kubectl.current_namespace());
     let mut fine = true;
     for subject in named {
         let Some(found) = kubectl.get(subject.kind.resource(), &namespace, &subject.name)? else {
-            output::problems(&[missing(&kubectl, subject, &namespace).to_string()])?;
+            output::problems(&[missing(&kubectl, subject, &namespace, instead)])?;
             fine = false;
             continue;
         };
@@ -137,7 +151,12 @@ fn write(
     Ok(true)
 }
 
-fn missing(kubectl: &Kubectl<'_>, subject: &Subject, namespace: &str) -> anyhow::Error {
+fn missing(
+    kubectl: &Kubectl<'_>,
+    subject: &Subject,
+    namespace: &str,
+    instead: &dyn Fn(&Value) -> Option<String>,
+) -> String {
     let resource = [subject.kind.resource()];
     let everywhere = kubectl.list(&resource, Scope::All, &[]).unwrap_or_default();
     let listed = match everywhere.items.is_empty() {
@@ -147,7 +166,12 @@ fn missing(kubectl: &Kubectl<'_>, subject: &Subject, namespace: &str) -> anyhow:
     let text = |item: &Value, path: &str| item.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
     let keys: Vec<(String, String)> =
         listed.items.iter().map(|item| (text(item, "/metadata/namespace"), text(item, "/metadata/name"))).collect();
-    no_such(subject, namespace, keys.iter().map(|(namespace, name)| (namespace.as_str(), name.as_str())))
+    let error = no_such(subject, namespace, keys.iter().map(|(namespace, name)| (namespace.as_str(), name.as_str())));
+    let is_made = |item: &&Value| {
+        text(item, "/metadata/namespace") == namespace && is_made_for(&text(item, "/metadata/name"), &subject.name)
+    };
+    let instead = listed.items.iter().find(is_made).and_then(instead);
+    instead.map_or_else(|| error.to_string(), |instead| format!("{error}; {instead}"))
 }
 
 /// The objects that the words name; at least one.

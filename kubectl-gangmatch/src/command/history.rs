@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::ages::{age, instant};
 use crate::cluster::{Kind, NamespacesSource, Pool, Shown};
 use crate::output::{self, Listing, OutputOptions};
-use crate::subject::{Subject, no_such, subjects};
+use crate::subject::{Subject, meant, no_such, subjects};
 use crate::table::Table;
 
 /// What `--help` says below the options.
@@ -73,11 +73,13 @@ pub(crate) fn run(arguments: &HistoryArguments, out: &mut impl Write) -> anyhow:
     let (pool, shown) = source.read(&[Kind::Job, Kind::Match])?;
     let mut rows = ended(&pool, *aborted);
     rows.retain(|row| shown.has(&row.namespace));
+    let namespace = shown.only().unwrap_or("default");
+    let subject = subject.map(|subject| meant(&subject, namespace, pool.names(Kind::Job)));
     if let Some(subject) = &subject {
         rows.retain(|row| row.job == subject.name);
         let is_it = |key: &ObjectKey| key.name == subject.name && shown.has(&key.namespace);
         if rows.is_empty() && !pool.objects.jobs.iter().any(|(key, _)| is_it(key)) {
-            return output::refuse(&no_such(subject, shown.only().unwrap_or("default"), pool.names(Kind::Job)));
+            return output::refuse(&no_such(subject, namespace, pool.names(Kind::Job)));
         }
     }
     output.print(out, &listing(&rows, &shown, subject.as_ref()))?;

@@ -2,12 +2,15 @@
 //! about who asks.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::bail;
-use classad::{Ad, Context, Dialect, Env, Expr, Value, eval, read_expr, render};
+use classad::{
+    Ad, Context, Dialect, Env, Expr, Name, Value, eval, is_scope_word, read_expr, references, render, similar,
+};
 use pool::{AdStore, Advertises, Cached, ObjectKey, Objects, OfferRef};
 use serde_json::json;
 
@@ -95,10 +98,46 @@ pub(crate) fn run(arguments: &QueryArguments, out: &mut impl Write) -> anyhow::R
     entries.retain(|entry| shown.has(&entry.key.namespace));
     let mut rows = answers(&query, &entries, source.time().as_second());
     rows.truncate(arguments.limit.unwrap_or(usize::MAX));
-    let nothing = format!("No {} matches{}; there are {}.", kind.word(), shown.place(), entries.len());
+    let there_are = if entries.len() == 1 { "there is" } else { "there are" };
+    let mut nothing = format!("No {} matches{}; {there_are} {}.", kind.word(), shown.place(), entries.len());
+    query.constraint.iter().for_each(|constraint| nothing.extend(unknown(constraint, &entries, *kind)));
     output.print(out, &listing(*kind, &query, &rows, &shown, nothing))?;
     output::remarks(&pool)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The names in a constraint that no object has, and what was probably meant, as sentences.
+fn unknown(constraint: &Expr, entries: &[Entry], kind: Kind) -> Vec<String> {
+    let is = |name: &Name, word: &str| name.as_str().eq_ignore_ascii_case(word);
+    let has = |name: &Name| {
+        entries.iter().any(|entry| [&entry.ad, &entry.facts].iter().any(|ad| ad.get(name.as_str()).is_some()))
+    };
+    let named = |path: Vec<Name>| match path.as_slice() {
+        [name] => Some(name.clone()),
+        [first, name, ..] if is(first, "other") || is(first, "target") => Some(name.clone()),
+        _ => None,
+    };
+    let is_wrong = |name: &Name| {
+        !name.is_hidden()
+            && !is_scope_word(name.as_str())
+            && !is(name, "CurrentTime")
+            && !entries.is_empty()
+            && !has(name)
+    };
+    let known: BTreeSet<&Name> = entries
+        .iter()
+        .flat_map(|entry| entry.ad.iter().chain(entry.facts.iter()))
+        .map(|(name, _)| name)
+        .filter(|name| !name.is_hidden())
+        .collect();
+    let sentence = |name: Name| {
+        let meant = similar(name.as_str(), known.iter().copied()).map(Name::as_str);
+        // The attribute of HTCondor that people know by heart.
+        let meant = if kind == Kind::Job && is(&name, "JobStatus") { Some("Phase") } else { meant };
+        let meant = meant.map(|meant| format!("; did you mean `{meant}`?")).unwrap_or_else(|| ".".to_owned());
+        format!(" No {} has an attribute `{name}`{meant}", kind.word())
+    };
+    references(constraint).into_iter().filter_map(named).filter(is_wrong).map(sentence).collect()
 }
 
 /// The expressions of the command line; `None` if one cannot be parsed, which has been said.

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use crds::OfferKind;
 use pool::ObjectKey;
 
-use crate::cluster::{Kind, NamespaceSource};
+use crate::cluster::{Kind, NamespaceSource, Pool};
 use crate::output::{self, AnswerOptions};
-use crate::subject::{AD_KINDS, Subject, no_such, subjects};
+use crate::subject::{AD_KINDS, Subject, meant, no_such, subjects};
 use crate::why::{Case, job_answer, job_text, offer_answer, offer_text};
 
 /// What `--help` says below the options.
@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Res
     let WhyArguments { object, output, source } = arguments;
     let subject = subject(object)?;
     let (pool, namespace) = (source.read(&KINDS)?, source.namespace());
+    let subject = meant(&subject, &namespace, pool.names(subject.kind));
     let key = ObjectKey::new(&namespace, &subject.name);
     let mut case = Case::of(&pool, source.time());
     let offer = match subject.kind {
@@ -62,11 +63,21 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Res
     };
     match answered {
         Some(printed) => printed?,
-        None => return Err(no_such(&subject, &namespace, pool.names(subject.kind))),
+        None => return Err(not_there(&pool, &subject, &namespace)),
     }
     Ok(output::remarks_on(&pool, |warning| {
         warning.to_lowercase().contains(&format!("{} {key}:", subject.kind.word()))
     })?)
+}
+
+/// What is said of an object that is not there: that there is an offer of that name, if so.
+fn not_there(pool: &Pool, subject: &Subject, namespace: &str) -> anyhow::Error {
+    let error = no_such(subject, namespace, pool.names(subject.kind));
+    let has = |kind: &Kind| pool.names(*kind).any(|name| name == (namespace, subject.name.as_str()));
+    match [Kind::Machine, Kind::License].iter().find(|kind| **kind != subject.kind && has(kind)) {
+        Some(kind) => anyhow!("{error}; there is a {0} of that name, write {0}/{1}", kind.word(), subject.name),
+        None => error,
+    }
 }
 
 /// The object that is meant: a word alone is a job.

@@ -59,7 +59,7 @@ pub(crate) struct JobAnswer {
     pub(crate) reserved: Option<ReservedAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<Line>,
-    /// A few offers that suffice for the reason: with these alone it is the same.
+    /// A few offers that suffice for the reason: with these alone it is the same. Only in the data: no reader has to act on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) evidence: Vec<String>,
     /// What could not be read.
@@ -101,6 +101,8 @@ pub(crate) struct PortAnswer {
     pub(crate) noun: &'static str,
     /// How many offers of that kind there are.
     pub(crate) offers: usize,
+    /// How many of them accept claims of the job's namespace now: the controller counts only these.
+    pub(crate) open: usize,
     /// How many do not satisfy the constraint of the job.
     pub(crate) refused_by_job: usize,
     pub(crate) conjuncts: Vec<ConjunctAnswer>,
@@ -110,8 +112,9 @@ pub(crate) struct PortAnswer {
     pub(crate) refused_by_offer: Vec<Refusals>,
     /// Offers that never have what is requested.
     pub(crate) too_small: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) too_small_because: Option<String>,
+    /// The same by what they lack.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) too_small_because: Vec<TooSmall>,
     /// Offers that accept no claims now.
     pub(crate) closed: usize,
     /// The first of them.
@@ -143,6 +146,15 @@ pub(crate) struct ConjunctAnswer {
     pub(crate) reads_other_ports: bool,
 }
 
+/// Offers that never have what is requested, for the same reason.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TooSmall {
+    pub(crate) offers: usize,
+    /// What they lack, as a sentence of which their number is the subject.
+    pub(crate) message: String,
+}
+
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotAdmitted {
@@ -165,6 +177,9 @@ pub(crate) struct Refusals {
     pub(crate) conjunct: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) example: Option<String>,
+    /// What the part reads of the job and of the example, without the values of the example.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) facts: Vec<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -267,6 +282,11 @@ pub(crate) struct ChangeAnswer {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IfFree {
     pub(crate) members: String,
+    /// Only what the job waits for counts as free; if not, everything does.
+    pub(crate) only_needed: bool,
+    /// The quota that does not let the job have this gang.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) quota: Option<String>,
     pub(crate) taken: Vec<TakenOffer>,
 }
 

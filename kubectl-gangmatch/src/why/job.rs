@@ -8,15 +8,16 @@ use crds::conditions::{find, reasons, types};
 use crds::{Job, Match};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
-use matchmaker::{Gang, Root, Unmatched, negotiate, service_order, summary};
-use pool::{Cached, Explanation, JobState, ObjectKey, Obstacles, explained, job_state, why_held_for_others};
+use matchmaker::{AdId, Root, Snapshot, Unmatched, Verdict, negotiate, service_order, summary};
+use pool::{Cached, Explanation, JobState, ObjectKey, Obstacle, Obstacles, explained, job_state, why_held_for_others};
 
 use super::answer::{
-    ChangeAnswer, Conflict, ConjunctAnswer, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
+    ChangeAnswer, Conflict, ConjunctAnswer, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
     UnknownAnswer, of_ad,
 };
 use super::case::{Case, claimed_since};
 use super::displaced::preemption_answer;
+use super::if_free::if_free;
 use super::ports::Asking;
 use super::reserved::reserved_answer;
 use crate::cluster::Kind;
@@ -84,7 +85,10 @@ fn remarks(held: &Cached<Job>, state: JobState) -> Vec<Said> {
     let all = conditions(&held.object).unwrap_or_default();
     let says = |type_, status| find(all, type_).filter(|found| found.status == status).and(of_condition(all, type_));
     let warnings = held.ad.is_ok().then(|| of_ad(&held.ad)).flatten();
+    let ended = find(all, types::FINISHED).map(|found| found.reason.as_str());
     let not_started = (state == JobState::Finished).then(|| says(types::STARTED, "False")).flatten();
+    // A workload that started and has ended is not started any more either: that is said already.
+    let not_started = not_started.filter(|said| Some(said.reason.as_str()) != ended);
     warnings.into_iter().chain(says(types::PREEMPTED, "True")).chain(not_started).collect()
 }
 
@@ -141,6 +145,7 @@ fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
                 label: port.label.clone(),
                 noun: "offer",
                 offers: count(port.candidates),
+                open: count(port.candidates),
                 refused_by_job: count(port.refused_by_job),
                 conjuncts: parts
                     .map(|part| ConjunctAnswer {
@@ -216,7 +221,7 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
     answer.preemption = preemption_answer(case, root.ad, key);
     let is_unknown = answer.preemption.is_none() && is_about_preemption(job);
     answer.controller = said(job).filter(|said| said.reason != answer.reason || is_unknown);
-    explain(case, &root, &unmatched, (key, job), answer);
+    explain(case, &root, &unmatched, (key, job), obstacles.as_deref().unwrap_or_default(), answer);
     if answer.suggestions.is_empty() && answer.unknown.is_empty() {
         let (reason, message) = (answer.reason.clone(), answer.message.clone());
         if !hint.is_empty() {
@@ -230,6 +235,7 @@ fn explain(
     root: &Root,
     unmatched: &Unmatched,
     (key, job): (&ObjectKey, &Job),
+    obstacles: &[Obstacle],
     answer: &mut JobAnswer,
 ) {
     let now = case.now.as_second();
@@ -243,10 +249,9 @@ fn explain(
     } else {
         Vec::new()
     };
-    let settings = (&case.config, now);
-    let cited = evidence((&case.left, root), &inspected, &unmatched.verdict, settings, &mut case.finder);
-    let if_free =
-        (unmatched.verdict == matchmaker::Verdict::WaitingForCapacity).then(|| free_gang(case, root)).flatten();
+    let cited = cited(case, (root, &inspected), (&unmatched.verdict, &answer.reason), obstacles);
+    let waits = unmatched.verdict == Verdict::WaitingForCapacity;
+    answer.if_free = waits.then(|| if_free(case, root, &inspected)).flatten();
     let Some(ad) = case.snapshot.ad(root.ad) else { return };
     let asking = Asking { case, key, job, ad };
     answer.ports = inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
@@ -255,19 +260,35 @@ fn explain(
     answer.unknown = unknown.iter().map(|one| unknown_answer(one, &inspected, &asking)).collect();
     answer.suggestions = suggestions.iter().map(|one| suggestion_answer(one, &inspected, &asking)).collect();
     answer.evidence = cited.unwrap_or_default().into_iter().map(|id| case.offer_name(id)).collect();
-    answer.if_free = if_free.map(|gang| {
-        let is_busy = |id| inspected.iter().flat_map(|found| &found.offers).any(|pair| pair.offer == id && pair.busy);
-        let taken = gang.members.iter().skip(1).filter(|member| is_busy(member.ad));
-        IfFree { members: summary(&case.snapshot, &gang), taken: taken.map(|member| case.taken(member.ad)).collect() }
-    });
 }
 
-/// The gang that a root would get if nothing were taken.
-fn free_gang(case: &mut Case<'_>, root: &Root) -> Option<Gang> {
-    let mut free = case.left.emptied();
-    free.roots = vec![root.clone()];
-    let config = matchmaker::Config { explains: false, ..case.config.clone() };
-    negotiate(&free, &config, case.now.as_second(), &mut case.finder).gangs.into_iter().next()
+/// A few offers that suffice for the reason that is told, those that are not available among them; none if it takes more than these.
+fn cited(
+    case: &mut Case<'_>,
+    (root, inspected): (&Root, &[Inspected]),
+    (verdict, reason): (&Verdict, &str),
+    obstacles: &[Obstacle],
+) -> Option<Vec<AdId>> {
+    let now = case.now.as_second();
+    let mut ids = evidence((&case.left, root), inspected, verdict, (&case.config, now), &mut case.finder)?;
+    let in_the_way = obstacles.iter().flat_map(|obstacle| &obstacle.offers).filter_map(|(key, _)| key.as_ref());
+    ids.extend(in_the_way.filter_map(|key| case.left.find(key)));
+    ids.sort_unstable();
+    ids.dedup();
+    (told_of(case, root, &ids)? == reason).then_some(ids)
+}
+
+/// The reason that would be told in a pool of these offers alone.
+fn told_of(case: &mut Case<'_>, root: &Root, ids: &[AdId]) -> Option<&'static str> {
+    let ads = ids.iter().chain([&root.ad]).filter_map(|id| case.left.shared(*id).cloned());
+    let mut some = Snapshot::of(ads.collect());
+    let ad = some.find(&case.left.ad(root.ad)?.key)?;
+    some.roots = vec![Root { ad, ..root.clone() }];
+    let now = case.now.as_second();
+    let cycle = negotiate(&some, &case.config, now, &mut case.finder);
+    let unmatched = cycle.unmatched.first()?;
+    let found = Obstacles::of(&some, &case.unavailable).naming_all().find(unmatched, &case.config, now);
+    Some(explained(unmatched, found.as_deref().unwrap_or_default()).reason)
 }
 
 fn line(case: &Case<'_>, root: &Root) -> Line {
@@ -394,9 +415,13 @@ fn suggestion_answer(one: &Suggestion, inspected: &[Inspected], asking: &Asking<
         Some(offers) => format!("{offers} {noun}s match"),
         None => format!("there is a gang: {}", members.join(", ")),
     };
-    let when = if one.now { "" } else { ", when it is free" };
+    let when = match (one.now, one.offers) {
+        (true, _) => "",
+        (false, Some(0..=1)) => ", when it is free",
+        (false, _) => ", when they are free",
+    };
     SuggestionAnswer {
-        message: format!("{} {gives}{when}", parts.join(" and ")),
+        message: format!("{}, {gives}{when}", parts.join(" and ")),
         changes,
         offers: one.offers,
         members: members.join(", "),

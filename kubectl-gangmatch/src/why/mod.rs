@@ -3,11 +3,14 @@
 mod answer;
 mod case;
 mod displaced;
+mod facts;
+mod if_free;
 mod job;
 mod offer;
 mod ports;
 mod reserved;
 mod text;
+mod too_small;
 
 pub(crate) use case::Case;
 pub(crate) use job::job_answer;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Pair, inspect_offer};
+use analysis::{Inspected, Pair, inspect_offer};
 use crds::OfferKind;
 use crds::conditions::Holds;
-use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd, Usage};
+use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd, QuotaCheck, Usage};
 use pool::{ObjectKey, Objects, OfferRef, alive, overcommitted, ready, usage, used_text};
 use serde::Serialize;
 
@@ -39,6 +39,8 @@ pub(crate) struct OfferAnswer {
     pub(crate) waiting: usize,
     /// Jobs that want it and that it accepts, apart from what is taken.
     pub(crate) could_use: JobCount,
+    /// Jobs that could use it as well, but for a quota that leaves their account nothing of it.
+    pub(crate) held_back: JobCount,
     /// Jobs that want it and that it refuses, by the part of its constraint.
     pub(crate) refuses: Vec<Group>,
     /// Jobs that do not want it, by the part of theirs.
@@ -105,6 +107,7 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
         taken,
         waiting: case.snapshot.roots.len(),
         could_use: JobCount::default(),
+        held_back: JobCount::default(),
         refuses: Vec::new(),
         not_wanted: Vec::new(),
         too_small_for: JobCount::default(),
@@ -129,11 +132,20 @@ fn remarks(offer: OfferRef<'_>, used: &Usage, objects: &Objects) -> Vec<Said> {
 /// Sorts the jobs that wait by what stands between them and the offer.
 fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
     let (mut refuses, mut not_wanted): (BTreeMap<String, JobCount>, BTreeMap<String, JobCount>) = Default::default();
+    let quotas = QuotaCheck::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second());
+    let placed = case.placed();
     for root in &case.snapshot.roots {
         let Some(key) = case.snapshot.ad(root.ad).map(|ad| &ad.key) else { continue };
+        let is_held_back = || {
+            let closes = |quotas: &QuotaCheck<'_>| quotas.closes(root, id);
+            !placed.contains(&root.ad) && quotas.as_ref().is_some_and(closes)
+        };
         let looks = inspect_offer(&case.left, root.ad, id, &case.config, case.now.as_second());
-        let Some((port, pair)) = looks.into_iter().min_by_key(|(_, pair)| rank(pair)) else { continue };
+        let nearest =
+            looks.into_iter().min_by_key(|(port, pair)| (rank(pair), wants_other_kind(port, ad), pair.own.len()));
+        let Some((port, pair)) = nearest else { continue };
         match rank(&pair) {
+            0 if is_held_back() => answer.held_back.add(key),
             0 => answer.could_use.add(key),
             1 => answer.too_small_for.add(key),
             2 => refuses.entry(refusing_part(ad, &pair)).or_default().add(key),
@@ -151,6 +163,11 @@ fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
         groups
     };
     (answer.refuses, answer.not_wanted) = (groups(refuses), groups(not_wanted));
+}
+
+/// Whether a port asks for offers of another kind: what it says is no answer to why the job does not want this one.
+fn wants_other_kind(port: &Inspected, ad: &PoolAd) -> bool {
+    port.wanted_type().is_some_and(|(_, kind)| !kind.eq_ignore_ascii_case(&ad.key.kind))
 }
 
 /// How much stands between a job and the offer: the least first.

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use analysis::{Inspected, Pair};
 use classad::{Expr, Value, conjuncts};
 use crds::Job;
-use matchmaker::{AdId, EXCERPT_MAX, Misfit, PoolAd};
+use matchmaker::{AdId, EXCERPT_MAX, PoolAd};
 use pool::{ObjectKey, not_ready, why_not_others};
 
 use super::answer::{ClosedOffer, ConjunctAnswer, NotAdmitted, PortAnswer, Refusals};
 use super::case::Case;
+use super::facts::Sides;
+use super::too_small::too_small;
 
 /// How many offers are named.
 const NAMED_MAX: usize = 6;
@@ -36,12 +38,13 @@ impl Asking<'_> {
             label: found.label.clone(),
             noun: noun(kind.as_deref()),
             offers: pairs.len(),
+            open: pairs.iter().filter(|pair| pair.admitted && pair.open).count(),
             conjuncts: self.conjuncts(number, found, &pairs),
             cut: found.cut,
             ..PortAnswer::default()
         };
         let (mut refusals, mut elsewhere, mut looking) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut too_small: Vec<&Pair> = Vec::new();
+        let mut small: Vec<&Pair> = Vec::new();
         for pair in pairs {
             if !pair.own.is_empty() {
                 answer.refused_by_job += 1;
@@ -49,9 +52,9 @@ impl Asking<'_> {
                 let entry = elsewhere.entry(self.not_admitted(pair.offer)).or_insert(0_usize);
                 *entry += 1;
             } else if !pair.theirs.is_empty() {
-                note(&mut refusals, self.party(pair, &pair.theirs), pair.offer);
+                note(&mut refusals, self.party(pair, &pair.theirs), pair);
             } else if pair.misfit.is_some() {
-                too_small.push(pair);
+                small.push(pair);
             } else if !pair.open {
                 self.look(pair, &mut looking);
                 answer.closed += 1;
@@ -69,12 +72,13 @@ impl Asking<'_> {
                 answer.free += 1;
             }
         }
-        answer.too_small = too_small.len();
-        answer.too_small_because = too_small.first().and_then(|pair| self.because_too_small(pair));
+        answer.too_small = small.len();
+        answer.too_small_because = too_small(self, number, &small);
         let not_admitted = elsewhere.into_iter();
         answer.not_admitted =
             not_admitted.map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because }).collect();
-        (answer.refused_by_offer, answer.looks_at_other_ports) = (self.groups(refusals), self.groups(looking));
+        answer.refused_by_offer = self.groups(refusals, |pair| self.facts(number, pair));
+        answer.looks_at_other_ports = self.groups(looking, |_| Vec::new());
         answer.depends_on_other_ports = !found.joint.is_empty();
         answer
     }
@@ -124,19 +128,32 @@ impl Asking<'_> {
         (offer.key().namespace, because)
     }
 
-    fn look(&self, pair: &Pair, looking: &mut Parties) {
+    fn look<'p>(&self, pair: &'p Pair, looking: &mut Parties<'p>) {
         if !pair.joint.is_empty() {
-            note(looking, self.party(pair, &pair.joint), pair.offer);
+            note(looking, self.party(pair, &pair.joint), pair);
         }
     }
 
-    fn groups(&self, parties: Parties) -> Vec<Refusals> {
-        let group = |((namespace, owner, conjunct), (offers, example))| Refusals {
+    /// What the first part of an offer's constraint that refuses the job reads.
+    fn facts(&self, number: usize, pair: &Pair) -> Vec<String> {
+        let facts = || {
+            let ad = self.case.snapshot.ad(pair.offer)?;
+            let (via, port) = (ad.ports.list.get(pair.via)?, self.ad.ports.list.get(number)?);
+            let name = self.case.offer_name(pair.offer);
+            let sides = Sides { case: self.case, offer: (ad, via, &name), job: (self.ad, port) };
+            Some(sides.facts(&part_at(ad, pair, &pair.theirs)?))
+        };
+        facts().unwrap_or_default()
+    }
+
+    fn groups(&self, parties: Parties<'_>, facts: impl Fn(&Pair) -> Vec<String>) -> Vec<Refusals> {
+        let group = |((namespace, owner, conjunct), (offers, example)): (Party, (usize, &Pair))| Refusals {
             offers,
             namespace: Some(namespace),
             owner,
             conjunct: Some(conjunct),
-            example: Some(self.case.offer_name(example)),
+            example: Some(self.case.offer_name(example.offer)),
+            facts: facts(example),
         };
         let mut groups: Vec<Refusals> = parties.into_iter().map(group).collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.offers));
@@ -161,34 +178,15 @@ impl Asking<'_> {
         });
         ClosedOffer { offer: self.case.offer_name(id), reason: reason.to_owned(), message }
     }
-
-    fn because_too_small(&self, pair: &Pair) -> Option<String> {
-        let capacity = self.case.offer(pair.offer)?.capacity;
-        Some(match pair.misfit? {
-            Misfit::NoAmount => "a requested amount is no whole number of at least 1".to_owned(),
-            Misfit::NotOffered => "the request names a resource that they do not have".to_owned(),
-            Misfit::NoSeat => "their sharedBy is an error for this job".to_owned(),
-            Misfit::TooMuch => {
-                let over = pair
-                    .asked
-                    .iter()
-                    .flatten()
-                    .find(|(name, amount)| capacity.get(*name).is_none_or(|all| *amount > all));
-                let (name, amount) = over?;
-                let has = capacity.get(name).copied().unwrap_or(0);
-                format!("{amount} {name} are requested; {} has {has}", self.case.offer_name(pair.offer))
-            }
-        })
-    }
 }
 
 /// Namespace, owner, and a part of a constraint.
 type Party = (String, Option<String>, String);
 /// How many offers are of each, and one of them.
-type Parties = BTreeMap<Party, (usize, AdId)>;
+type Parties<'p> = BTreeMap<Party, (usize, &'p Pair)>;
 
-fn note(parties: &mut Parties, party: Party, offer: AdId) {
-    parties.entry(party).or_insert((0, offer)).0 += 1;
+fn note<'p>(parties: &mut Parties<'p>, party: Party, pair: &'p Pair) {
+    parties.entry(party).or_insert((0, pair)).0 += 1;
 }
 
 /// The first part of the constraint of an offer that refuses the job.
@@ -198,10 +196,13 @@ pub(crate) fn refusing_part(ad: &PoolAd, pair: &Pair) -> String {
 
 /// The first of these parts of the constraint of an offer.
 pub(crate) fn part_of(ad: &PoolAd, pair: &Pair, places: &[usize]) -> String {
-    let constraint = ad.ports.list.get(pair.via).and_then(|port| port.constraint.as_ref());
-    let parts = constraint.map(conjuncts).unwrap_or_default();
-    let part = places.first().and_then(|place| parts.get(*place));
-    part.map_or_else(|| "it has no constraint, which accepts no job".to_owned(), |part| part.excerpt(EXCERPT_MAX))
+    part_at(ad, pair, places)
+        .map_or_else(|| "it has no constraint, which accepts no job".to_owned(), |part| part.excerpt(EXCERPT_MAX))
+}
+
+fn part_at(ad: &PoolAd, pair: &Pair, places: &[usize]) -> Option<Expr> {
+    let constraint = ad.ports.list.get(pair.via)?.constraint.as_ref()?;
+    conjuncts(constraint).get(*places.first()?).cloned()
 }
 
 /// The kind of offers that a constraint asks for, if it is one of them.

@@ -1,10 +1,16 @@
 //! The answers of `why` in words. Counts that are 0 are not spoken of.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::answer::{Conflict, ConjunctAnswer, Holder, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer};
+use crds::conditions::reasons;
+
+use super::answer::{
+    Conflict, ConjunctAnswer, Holder, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer,
+};
 use super::offer::{JobCount, OfferAnswer};
 use crate::amounts::in_words;
+use crate::offline::READER;
 
 /// The answer about a job.
 pub(crate) fn job_text(answer: &JobAnswer) -> String {
@@ -51,8 +57,11 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
     helps(&mut text, answer);
     if let Some(free) = &answer.if_free {
         text.push('\n');
-        line(&mut text, 0, &format!("If nothing were taken, it would get {}.", free.members));
-        free.taken.iter().for_each(|taken| taken_text(&mut text, 2, taken));
+        line(&mut text, 0, &if_free_text(free));
+        let told: BTreeSet<&str> =
+            answer.ports.iter().flat_map(|port| &port.taken_offers).map(|taken| taken.offer.as_str()).collect();
+        let untold = free.taken.iter().filter(|taken| !told.contains(taken.offer.as_str()));
+        untold.for_each(|taken| taken_text(&mut text, 2, taken));
     }
     if let Some(preemption) = &answer.preemption {
         text.push('\n');
@@ -66,12 +75,26 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         text.push('\n');
         line(&mut text, 0, &line_text(queue));
     }
-    if !answer.evidence.is_empty() {
-        text.push('\n');
-        line(&mut text, 0, "The same reason follows from these offers alone:");
-        answer.evidence.iter().for_each(|offer| line(&mut text, 2, offer));
-    }
     text
+}
+
+/// What a job would get, and what of it has to become free.
+fn if_free_text(free: &IfFree) -> String {
+    let offers: Vec<&str> = free.taken.iter().map(|taken| taken.offer.as_str()).collect();
+    let of_these = format!("{} {} free", listed(&offers), if offers.len() == 1 { "were" } else { "were all" });
+    let when = if free.only_needed && !offers.is_empty() { of_these } else { "nothing were taken".to_owned() };
+    match &free.quota {
+        Some(quota) => format!("Even if {when}, a quota would not let it have {}: {quota}.", free.members),
+        None => format!("If {when}, it would get {}.", free.members),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`
+fn listed(all: &[&str]) -> String {
+    match all {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        all => all.join(""),
+    }
 }
 
 fn remarks_text(text: &mut String, remarks: &[Said]) {
@@ -114,23 +137,21 @@ fn placed(place: &str) -> String {
 }
 
 fn port_text(text: &mut String, port: &PortAnswer) {
-    line(text, 0, &format!("Port {}: {}", port.label, counted(port.offers, port.noun)));
+    line(text, 0, &format!("Port {}: {}{}", port.label, counted(port.offers, port.noun), open_text(port)));
     if port.refused_by_job > 0 {
         line(text, 2, &format!("{} not satisfy the constraint of the job:", verb(port.refused_by_job, "does", "do")));
         let rejecting = port.conjuncts.iter().filter(|part| part.rejects > 0);
         rejecting.for_each(|part| conjunct_text(text, part));
     }
     for group in &port.not_admitted {
-        let which = format!("{} in namespace {}", group.offers, group.namespace);
+        let which = format!("{} in namespace {}", counted(group.offers, port.noun), group.namespace);
         line(text, 2, &format!("{which} {} not open to the job: {}", is(group.offers), group.because));
     }
     for group in &port.refused_by_offer {
-        line(text, 2, &refusals_text(group));
+        line(text, 2, &refusals_text(group, port.noun));
+        group.facts.iter().for_each(|fact| line(text, 4, fact));
     }
-    if port.too_small > 0 {
-        let because = port.too_small_because.as_ref().map(|because| format!(": {because}")).unwrap_or_default();
-        line(text, 2, &format!("{} too small for the request{because}", verb(port.too_small, "is", "are")));
-    }
+    port.too_small_because.iter().for_each(|group| line(text, 2, &group.message));
     if port.closed > 0 {
         line(
             text,
@@ -169,18 +190,32 @@ fn port_text(text: &mut String, port: &PortAnswer) {
     }
 }
 
+/// How many of the offers of a port accept claims of the job's namespace, if that is not all: the first line counts only these.
+fn open_text(port: &PortAnswer) -> String {
+    match (port.offers, port.open) {
+        (offers, open) if offers == open => String::new(),
+        (1, _) => ", which is not open to the job now".to_owned(),
+        (_, 0) => ", none of which is open to the job now".to_owned(),
+        (_, open) => format!(", {} open to the job now", verb(open, "of which is", "of which are")),
+    }
+}
+
 fn conjunct_text(text: &mut String, part: &ConjunctAnswer) {
     line(text, 4, &format!("`{}` is not true of {}{}", part.text, part.rejects, placed(&part.place)));
 }
 
-fn refusals_text(group: &Refusals) -> String {
+fn refusals_text(group: &Refusals, noun: &str) -> String {
     let place = group.namespace.as_ref().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default();
-    let owner = group.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
+    let owner = match group.owner.as_deref() {
+        Some(READER) => " of yours".to_owned(),
+        Some(owner) => format!(" of {owner}"),
+        None => String::new(),
+    };
     let part = group.conjunct.as_ref().map(|part| format!(": `{part}`")).unwrap_or_default();
     let example = group.example.as_ref().filter(|_| group.offers > 1).map(|one| format!("  (such as {one})"));
     let example = example.or_else(|| group.example.as_ref().map(|one| format!("  ({one})"))).unwrap_or_default();
     let refuses = if group.offers == 1 { "refuses" } else { "refuse" };
-    format!("{}{owner}{place} {refuses} the job{part}{example}", group.offers)
+    format!("{}{owner}{place} {refuses} the job{part}{example}", counted(group.offers, noun))
 }
 
 fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
@@ -223,8 +258,13 @@ fn line_text(queue: &Line) -> String {
         if queue.ahead_others > 0 {
             let _ = write!(text, " and {} of others", queue.ahead_others);
         }
-        let have = if queue.ahead_matched == 1 { "has" } else { "have" };
-        let _ = write!(text, "; {} of them {have} a gang now", queue.ahead_matched);
+        let _ = match (queue.ahead_own + queue.ahead_others, queue.ahead_matched) {
+            (1, 0) => write!(text, "; it has no gang now"),
+            (1, _) => write!(text, "; it has a gang now"),
+            (_, 0) => write!(text, "; none of them has a gang now"),
+            (_, 1) => write!(text, "; 1 of them has a gang now"),
+            (_, matched) => write!(text, "; {matched} of them have a gang now"),
+        };
     }
     let held = counted(usize::try_from(queue.held).unwrap_or(usize::MAX), "gang");
     let _ = write!(text, ". Its priority is {}; its namespace holds {held}.", queue.priority);
@@ -235,6 +275,9 @@ fn line_text(queue: &Line) -> String {
 pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     let mut text = String::new();
     let first = match answer.ready {
+        true if answer.reason == reasons::FULL => {
+            format!("{} is full: {} in use", answer.taken.offer, used_text(&answer.taken))
+        }
         true => format!("{} accepts claims: {} in use", answer.taken.offer, used_text(&answer.taken)),
         false => format!("{} accepts no claims: {}: {}", answer.taken.offer, answer.reason, answer.message),
     };
@@ -252,6 +295,7 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     text.push('\n');
     line(&mut text, 0, &format!("{} waiting.", verb(answer.waiting, "job is", "jobs are")));
     jobs_text(&mut text, ["could use it"; 2], "", &answer.could_use);
+    jobs_text(&mut text, ["is held back by a quota", "are held back by a quota"], "", &answer.held_back);
     for group in &answer.refuses {
         jobs_text(&mut text, ["is refused by it", "are refused by it"], &group.conjunct, &group.jobs);
     }
@@ -288,7 +332,8 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-fn verb(count: usize, one: &str, many: &str) -> String {
+/// `1 is`, `2 are`
+pub(crate) fn verb(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 

@@ -62,7 +62,7 @@ mod tests {
         let printed =
             prints("alike", &["match"], &format!("{machine}{alike}{}", job("other", "constraint: other.Cpus >= 512")));
         assert!(printed.starts_with("24 jobs wait (default/j1, default/j10, "), "{printed}");
-        assert!(printed.contains(" and 19 more): port `other`: none of 1 ad satisfies"), "{printed}");
+        assert!(printed.contains(" and 19 more): port `other`: the only ad does not satisfy"), "{printed}");
         assert_eq!(printed.matches("`other.Memory >= 512` is not true of 1").count(), 1, "{printed}");
         assert!(printed.contains("\ndefault/other waits: ") && printed.lines().count() < 20, "{printed}");
     }

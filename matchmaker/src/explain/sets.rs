@@ -196,7 +196,7 @@ impl<'s> Tally<'s> {
         let seat = self.assembly.seats().get(child);
         let sight = seat.map_or_else(
             || Sight::waiting(parts.len()),
-            |seat| Sight { incomplete: false, ..Sight::of(seat, edge, outcome, conjuncts) },
+            |seat| Sight { incomplete: false, ..Sight::of((seat, Some(port)), edge, outcome, conjuncts) },
         );
         self.assembly.disconnect(child);
         self.assembly.unseat();

@@ -20,7 +20,7 @@ use crate::ages::{age, instant};
 use crate::cluster::{Kind, NamespaceSource, Pool};
 use crate::output::{self, Format, OutputOptions};
 use crate::screen::Screen;
-use crate::subject::{AD_KINDS, Subject, no_such, subjects};
+use crate::subject::{AD_KINDS, Subject, meant, no_such, subjects};
 use crate::table::{one_line, table};
 use events::EventLine;
 
@@ -147,6 +147,7 @@ pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow
     let mut fine = true;
     let mut described = Vec::new();
     for subject in &subjects {
+        let subject = &meant(subject, &namespace, pool.names(subject.kind));
         let key = ObjectKey::new(&namespace, &subject.name);
         let events = kubectl.as_ref().map(|kubectl| events::read(kubectl, subject.kind, &key)).unwrap_or_default();
         match description(&pool, subject, &key, &events, source.time())? {
