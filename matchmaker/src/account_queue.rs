@@ -18,7 +18,8 @@ use crate::why_not::QuotaExceeded;
 
 /// What one gang costs and counts in this cycle.
 pub(crate) struct NumberedCharge {
-    members: MemberCharges,
+    /// What each member costs, in micros.
+    pub(crate) members: MemberCharges,
     /// What its account holds more of with it, by the numbers of counters.
     takes: NumberedAmounts,
 }
@@ -52,14 +53,15 @@ impl<'s> AccountQueue<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
+        let waiting = in_line(snapshot, &placed, 0..snapshot.roots.len());
         let quotas = Quotas::new(&policy.tree, &policy.total);
         let may_forbid_any = [quotas.gangs(), quotas.charge()].iter().any(|number| quotas.is_bounded(*number));
-        let mut queue = AccountQueue {
+        AccountQueue {
             snapshot,
             policy,
             submitters,
-            counters: policy.counters.iter().map(|counter| quotas.number(counter)).collect(),
-            order: Order::of(quotas, []),
+            counters: policy.counters.iter().map(|(counter, _)| quotas.number(counter)).collect(),
+            order: Order::of(quotas, jobs(&waiting)),
             may_forbid_any,
             placed,
             turn: None,
@@ -67,9 +69,7 @@ impl<'s> AccountQueue<'s> {
             seats: policy.seats.clone(),
             prices: RefCell::default(),
             spare: Cell::default(),
-        };
-        queue.begin(0..snapshot.roots.len());
-        queue
+        }
     }
 
     /// The roots of a snapshot after these gangs, which count as held at these prices.
@@ -99,15 +99,8 @@ impl<'s> AccountQueue<'s> {
 
     /// Puts roots in order, given what is held by now.
     fn begin(&mut self, numbers: impl IntoIterator<Item = usize>) {
-        let numbers = numbers.into_iter();
-        // Only the order within an account matters. Roots mostly come by age.
-        let mut waiting: Vec<(Reverse<i32>, i64, AdId, usize, Node)> = Vec::with_capacity(numbers.size_hint().0);
-        waiting.extend(numbers.filter_map(|number| {
-            let (root, own_roots) = (self.snapshot.roots.get(number)?, self.placed.get(number)?.0?);
-            Some((Reverse(root.priority), root.since, root.ad, number, own_roots))
-        }));
-        waiting.sort_unstable();
-        self.order.restart(waiting.into_iter().map(|(.., number, own_roots)| (own_roots, number)));
+        let waiting = in_line(self.snapshot, &self.placed, numbers);
+        self.order.restart(jobs(&waiting));
     }
 
     /// The account of a root.
@@ -170,8 +163,10 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn numbered_charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> NumberedCharge {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
-        let account = self.account(root);
-        let mut seats = shares_seats(gang).then(|| (account, self.seats.of_gang((self.snapshot, gang), account)));
+        let mut seats = shares_seats(gang).then(|| {
+            let account = self.account(root);
+            (account, self.seats.of_gang((self.snapshot, gang), account))
+        });
         let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
         let mut takes = self.spare.take();
         let (charge, gangs) = (self.order.quotas().charge(), self.order.quotas().gangs());
@@ -200,27 +195,27 @@ impl<'s> AccountQueue<'s> {
         self.prices.borrow_mut().as_mut().map(Prices::take_used).unwrap_or_default()
     }
 
-    /// Charges the account of the root that was served last for its gang. What each member costs, in micros; none if the gang is not served:
-    /// before all accounts have their turn, those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
+    /// Charges the account of the root that was served last for its gang, and works out what that costs if it is not known. Says whether the gang is
+    /// served: before all accounts have their turn, those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
     pub(crate) fn serve(
         &mut self,
         root: &Root,
         gang: &Gang,
-        charge: Option<NumberedCharge>,
+        charge: &mut Option<NumberedCharge>,
         (config, now): (&Config, i64),
-    ) -> Option<MemberCharges> {
-        let turn = self.turn.take()?;
-        let charge = charge.unwrap_or_else(|| self.numbered_charge_of(root, gang, config, now));
+    ) -> bool {
+        let Some(turn) = self.turn.take() else { return false };
+        let charge = charge.get_or_insert_with(|| self.numbered_charge_of(root, gang, config, now));
         let is_served = self.order.found_numbered(turn, &charge.takes);
         if is_served && shares_seats(gang) {
             let account = Arc::clone(self.account(root));
             let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
             self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
         }
-        let NumberedCharge { members, mut takes } = charge;
+        let mut takes = std::mem::take(&mut charge.takes);
         takes.clear();
         self.spare.set(takes);
-        is_served.then_some(members)
+        is_served
     }
 
     /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
@@ -301,7 +296,8 @@ impl<'s> AccountQueue<'s> {
         let is_shared = offer.shared_by.is_some();
         let quotas = self.order.quotas();
         let has_none = |number: usize| quotas.bound_of(own_roots, number, 1).is_some();
-        !is_shared && counted.always_counts(&offer.capacity).filter_map(|counter| self.number(counter)).any(has_none)
+        let mut counters = self.policy.always_count(counted, &offer.capacity);
+        !is_shared && counters.any(|counter| self.number(counter).is_some_and(has_none))
     }
 
     /// The offers that some counter counts.
@@ -317,6 +313,26 @@ fn shares_seats(gang: &Gang) -> bool {
 
 /// The own roots of a root's account, if the tree has it, and the number of its submitter.
 type RootPlace = (Option<Node>, u32);
+
+/// A root that waits: its priority, its age, its ad, its number and the own roots of its account.
+type Waiting = (Reverse<i32>, i64, AdId, usize, Node);
+
+/// Roots in the order in which each account's own ones are served: only that matters.
+fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator<Item = usize>) -> Vec<Waiting> {
+    let numbers = numbers.into_iter();
+    let mut waiting = Vec::with_capacity(numbers.size_hint().0);
+    waiting.extend(numbers.filter_map(|number| {
+        let (root, own_roots) = (snapshot.roots.get(number)?, placed.get(number)?.0?);
+        Some((Reverse(root.priority), root.since, root.ad, number, own_roots))
+    }));
+    // They mostly come by age.
+    waiting.sort_unstable();
+    waiting
+}
+
+fn jobs(waiting: &[Waiting]) -> impl Iterator<Item = (Node, usize)> + Clone {
+    waiting.iter().map(|(.., number, own_roots)| (*own_roots, *number))
+}
 
 /// The submitters of roots, by name; and the place of each root.
 fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace>) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
+use foldhash::fast::RandomState;
 use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
 use smallvec::SmallVec;
 
@@ -21,8 +22,8 @@ pub struct Policy {
     pub tree: Tree,
     /// How much of each counter the pool has: what all accounts hold, and what is free. Absent: no limit.
     pub total: Amounts,
-    /// The counters of offers, in the order of their numbers.
-    pub counters: Vec<Counter>,
+    /// The counters of offers, in the order of their numbers, each with the resource of which it counts amounts; without one, each claim is 1.
+    pub counters: Vec<(Counter, Option<String>)>,
     /// The account of each root, by its ad; one that the tree has.
     pub account_of: BTreeMap<AdId, Arc<str>>,
     /// The offers that state what they cost, or that some counter counts.
@@ -40,10 +41,8 @@ pub struct Policy {
 pub struct Prices {
     context: Context,
     known: HashMap<(AdId, Res), Option<Amount>>,
-    /// The last allocation that cost what the weights of the pool say. Most gangs are allocated the same.
-    weighted: Option<(Res, Amount)>,
-    /// What a few allocations have of a resource.
-    amounts: Vec<(Res, String, Amount)>,
+    /// What allocations cost and count by the terms of the pool.
+    allocations: Allocations,
     /// The offers that were evaluated since this was taken last, and the fuel that it took.
     used: Vec<(AdId, u64)>,
     /// Namespaces whose offers have cost others too much: for jobs of other namespaces, nothing more of them is evaluated.
@@ -57,8 +56,7 @@ impl Prices {
         Prices {
             context: own_context(FUEL, config, now),
             known: HashMap::new(),
-            weighted: None,
-            amounts: Vec::new(),
+            allocations: Allocations::default(),
             used: Vec::new(),
             barred: BTreeSet::new(),
         }
@@ -83,7 +81,7 @@ impl Prices {
     pub(crate) fn settle(&mut self, snapshot: &Snapshot, root: AdId, owners: &mut Owners) -> u64 {
         let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
         let mut own = 0_u64;
-        for (offer, fuel) in self.take_used() {
+        for (offer, fuel) in self.used.drain(..) {
             let fair = if namespace(offer) == namespace(root) { fuel } else { fuel.min(FAIR_FUEL) };
             own = own.saturating_add(fair);
             namespace(offer).into_iter().for_each(|namespace| owners.pay(namespace, fuel - fair));
@@ -95,30 +93,6 @@ impl Prices {
     /// The offers that were evaluated since this was called last, and the fuel that it took.
     pub fn take_used(&mut self) -> Vec<(AdId, u64)> {
         std::mem::take(&mut self.used)
-    }
-
-    /// How much of a resource an allocation has; of no resource, 1.
-    fn amount(&mut self, allocation: &Res, resource: Option<&String>) -> Option<Amount> {
-        let Some(resource) = resource else { return Some(1) };
-        let known = self.amounts.iter().find(|(known, name, _)| known.is(allocation) && name == resource);
-        if let Some((.., amount)) = known {
-            return Some(*amount);
-        }
-        let amount = Amount::from(*allocation.get(resource)?);
-        if self.amounts.len() < AMOUNTS_MAX {
-            self.amounts.push((allocation.clone(), resource.clone(), amount));
-        }
-        Some(amount)
-    }
-
-    /// What an allocation costs by the weights of the pool.
-    fn by_weights(&mut self, weights: &BTreeMap<String, Amount>, allocation: &Res) -> Amount {
-        if let Some((_, micros)) = self.weighted.as_ref().filter(|(last, _)| last.is(allocation)) {
-            return *micros;
-        }
-        let micros = charge_by_weights(weights, allocation.iter());
-        self.weighted = Some((allocation.clone(), micros));
-        micros
     }
 
     /// What a claim costs by the expression of its offer, in micros; none if that is no amount.
@@ -142,8 +116,46 @@ impl Prices {
 pub struct CountedOffer {
     /// What a claim on it costs: an expression over its own attributes and `Allocation`.
     pub charge_weight: Option<Expr>,
-    /// The counters that count it, by their numbers in [`Policy::counters`], each with the resource; without one, each claim is 1.
-    pub counters: Vec<(usize, Option<String>)>,
+    /// The counters that count it, by their numbers in [`Policy::counters`].
+    pub counters: Vec<usize>,
+}
+
+/// What allocations cost and count: most gangs are allocated one of a few, which are the same in memory.
+#[derive(Clone, Debug, Default)]
+struct Allocations {
+    list: Vec<Allocated>,
+    /// Their places in the list, by where they are in memory.
+    places: HashMap<usize, usize, RandomState>,
+    /// The place of the one that was asked for last.
+    last: usize,
+}
+
+/// What one allocation costs and counts by the terms of a pool.
+#[derive(Clone, Debug)]
+struct Allocated {
+    allocation: Res,
+    /// What it costs by the weights of the pool.
+    micros: Amount,
+    /// By counter.
+    counts: Vec<Option<Amount>>,
+}
+
+impl Allocations {
+    /// What an allocation costs and counts. One cycle has one policy.
+    fn of(&mut self, policy: &Policy, allocation: &Res) -> Option<&Allocated> {
+        let Allocations { list, places, last } = self;
+        if !list.get(*last).is_some_and(|known| known.allocation.is(allocation)) {
+            if list.len() == ALLOCATIONS_MAX {
+                list.clear();
+                places.clear();
+            }
+            *last = *places.entry(allocation.address()).or_insert_with(|| {
+                list.push(policy.allocated(allocation));
+                list.len() - 1
+            });
+        }
+        list.get(*last)
+    }
 }
 
 /// The charge of each member of a gang, in micros, in the order of the members; that of the root is 0.
@@ -190,20 +202,13 @@ impl Seats {
 impl CountedOffer {
     /// How much of each counter an allocation counts, by the names of these counters. A claim has its own entry of a seat that is shared, but
     /// counters of a resource count the seat.
-    pub fn counts<'c>(&self, counters: &'c [Counter], allocation: &Res) -> impl Iterator<Item = (&'c Counter, Amount)> {
-        self.counters.iter().filter_map(|(number, resource)| {
-            let amount = match resource {
-                Some(resource) => *allocation.get(resource)?,
-                None => 1,
-            };
-            Some((counters.get(*number)?, Amount::from(amount)))
-        })
-    }
-
-    /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.
-    pub(crate) fn always_counts(&self, capacity: &Res) -> impl Iterator<Item = usize> {
-        let has = |resource: &Option<String>| resource.as_ref().is_none_or(|resource| capacity.contains_key(resource));
-        self.counters.iter().filter(move |(_, resource)| has(resource)).map(|(number, _)| *number)
+    pub fn counts<'c>(
+        &self,
+        counters: &'c [(Counter, Option<String>)],
+        allocation: &Res,
+    ) -> impl Iterator<Item = (&'c Counter, Amount)> {
+        let counters = self.counters.iter().filter_map(move |number| counters.get(*number));
+        counters.filter_map(move |(counter, resource)| Some((counter, counted_of(allocation, resource.as_ref())?)))
     }
 }
 
@@ -216,14 +221,18 @@ pub(crate) enum Priced<'p> {
 }
 
 impl Priced<'_> {
-    /// How much of a resource an allocation has; of no resource, 1.
-    fn amount(&mut self, allocation: &Res, resource: Option<&String>) -> Option<Amount> {
-        match (self, resource) {
-            (Priced::Evaluated(prices), _) => prices.amount(allocation, resource),
-            (Priced::Recorded(_), None) => Some(1),
-            (Priced::Recorded(_), Some(resource)) => allocation.get(resource).map(|amount| Amount::from(*amount)),
+    /// How much the counter with a number counts of an allocation.
+    fn amount(&mut self, policy: &Policy, allocation: &Res, number: usize) -> Option<Amount> {
+        match self {
+            Priced::Evaluated(prices) => *prices.allocations.of(policy, allocation)?.counts.get(number)?,
+            Priced::Recorded(_) => counted_of(allocation, policy.counters.get(number)?.1.as_ref()),
         }
     }
+}
+
+/// How much of a resource an allocation has; of no resource, 1.
+fn counted_of(allocation: &Res, resource: Option<&String>) -> Option<Amount> {
+    resource.map_or(Some(1), |resource| allocation.get(resource).map(|amount| Amount::from(*amount)))
 }
 
 impl Policy {
@@ -259,7 +268,7 @@ impl Policy {
         let mut takes = Amounts::new();
         let (members, sum) = self.count((snapshot, gang), Some((account, seats)), priced, |number, amount| {
             let counter = self.counters.get(number);
-            counter.into_iter().for_each(|counter| *takes.entry(Arc::clone(counter)).or_default() += amount);
+            counter.into_iter().for_each(|(counter, _)| *takes.entry(Arc::clone(counter)).or_default() += amount);
         });
         GangCharge { members, takes: taken_by_gang(sum, takes) }
     }
@@ -275,23 +284,20 @@ impl Policy {
     ) -> (MemberCharges, Amount) {
         let namespace =
             || gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
-        let (mut members, mut sum) = (MemberCharges::new(), 0);
-        for (place, member) in gang.members.iter().enumerate() {
+        let (mut members, mut sum) = (MemberCharges::from_elem(0, gang.members.len()), 0);
+        for ((place, member), own) in gang.members.iter().enumerate().zip(&mut members) {
             let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
-            let Some(ad) = ad else {
-                members.push(0);
-                continue;
-            };
+            let Some(ad) = ad else { continue };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
             let micros = match priced {
                 Priced::Evaluated(prices) => self.charge((member.ad, ad), counted, &member.ask, namespace, prices),
                 Priced::Recorded(charges) => charges.get(place).copied().unwrap_or(0),
             };
-            members.push(micros);
+            *own = micros;
             let allocation = &member.ask.allocation;
             let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
-                for (number, resource) in counted.map_or(&[][..], |counted| &counted.counters) {
-                    if let Some(amount) = priced.amount(allocation, resource.as_ref()) {
+                for number in counted.map_or(&[][..], |counted| &counted.counters) {
+                    if let Some(amount) = priced.amount(self, allocation, *number) {
                         counts(*number, amount);
                     }
                 }
@@ -302,7 +308,7 @@ impl Policy {
             let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
             let amounts = amounts.chain([(policy::CHARGE.into(), micros)]).collect();
             for (counter, amount) in seats.take(account, &ad.key, Some(share), amounts) {
-                match self.counters.iter().position(|own| *own == counter) {
+                match self.counters.iter().position(|(own, _)| *own == counter) {
                     Some(number) => counts(number, amount),
                     None => sum += amount,
                 }
@@ -330,7 +336,22 @@ impl Policy {
     ) -> Amount {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
         let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace()));
-        stated.unwrap_or_else(|| prices.by_weights(&self.weights, &ask.allocation))
+        stated.or_else(|| Some(prices.allocations.of(self, &ask.allocation)?.micros)).unwrap_or(CHARGE_OF_ONE)
+    }
+
+    /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.
+    pub(crate) fn always_count(&self, counted: &CountedOffer, capacity: &Res) -> impl Iterator<Item = usize> {
+        counted.counters.iter().copied().filter(move |number| {
+            self.counters.get(*number).is_some_and(|(_, resource)| counted_of(capacity, resource.as_ref()).is_some())
+        })
+    }
+
+    fn allocated(&self, allocation: &Res) -> Allocated {
+        Allocated {
+            allocation: allocation.clone(),
+            micros: charge_by_weights(&self.weights, allocation.iter()),
+            counts: self.counters.iter().map(|(_, resource)| counted_of(allocation, resource.as_ref())).collect(),
+        }
     }
 }
 
@@ -347,8 +368,8 @@ pub fn charge_by_weights<'r>(
     }
 }
 
-/// How many allocations are remembered with what they have of a resource: those of most gangs.
-const AMOUNTS_MAX: usize = 4;
+/// How many allocations are remembered with what they cost and count.
+const ALLOCATIONS_MAX: usize = 4096;
 
 /// One charge, in micros.
 const CHARGE_OF_ONE: Amount = 1_000_000;

@@ -577,7 +577,7 @@ fn turns<'s>(
         match gangs.get(&turn.ad) {
             None => line.not_found(),
             // It comes again.
-            Some(gang) if line.serve(&turn, gang, None, (config, now)).is_none() => continue,
+            Some(gang) if !line.serve(&turn, gang, &mut None, (config, now)) => continue,
             Some(_) if is_guaranteed => drop(turns.guaranteed.insert(turn.ad)),
             Some(_) => {}
         }

@@ -1,7 +1,7 @@
 //! One negotiation cycle in five steps: order the submitters, next root, best gang, charge, explain the rest.
 
 use crate::explanations::{Failed, explain};
-use crate::finder::{Cycle, Finder, Round, Turn};
+use crate::finder::{Cycle, Finder, Found, Round};
 use crate::line::Line;
 use crate::model::{Config, Snapshot};
 use crate::within_quotas::{Within, best_within};
@@ -48,9 +48,13 @@ pub(crate) fn negotiate_first<F: Finder>(
             }
             // 3. Find its best gang.
             let before = round.accounts.spent(turn.submitter);
+            let mut within = Within { exceeded: line.exceeded_by_any(), charge: None };
             // A gang is large, and is moved once: to its place among the gangs of the cycle.
-            let within = best(finder, &mut run, (&line, &turn), &mut round);
-            let found = &within.found;
+            let mut found =
+                if within.exceeded.is_none() { finder.best(&mut run, &turn, &mut round) } else { Found::default() };
+            if let Line::Accounts(queue) = &line {
+                best_within(finder, &mut run, (queue, &turn), &mut round, (&mut found, &mut within));
+            }
             if found.disagreed {
                 round.cycle.disagreements.push(turn.ad);
             }
@@ -72,14 +76,16 @@ pub(crate) fn negotiate_first<F: Finder>(
                 continue;
             };
             // 4. Charge the submitter for the gang, and the offers for what the gang takes.
-            let Some(charges) = line.serve(&turn, gang, within.charge, (config, now)) else { continue };
-            if !charges.is_empty() {
-                round.cycle.charges.push((turn.ad, charges));
+            if !line.serve(&turn, gang, &mut within.charge, (config, now)) {
+                continue;
+            }
+            if let Some(charge) = within.charge {
+                round.cycle.charges.push((turn.ad, charge.members));
             }
             if found.gave_up {
                 round.cycle.cut_short.push(turn.ad);
             }
-            if let Some(gang) = within.found.gang {
+            if let Some(gang) = found.gang {
                 round.cycle.gangs.push(gang);
             }
             finder.took(&mut run, &mut round);
@@ -93,17 +99,4 @@ pub(crate) fn negotiate_first<F: Finder>(
     }
     (round.cycle.fruitless, round.cycle.spent) = (round.accounts.fruitless(), round.accounts.spent_by_all());
     round.cycle
-}
-
-/// The best gang of a root that its quotas let it have.
-fn best<'s, F: Finder>(
-    finder: &mut F,
-    run: &mut F::Run<'s>,
-    (line, turn): (&Line<'s>, &Turn<'s>),
-    round: &mut Round<'s>,
-) -> Within {
-    match line {
-        Line::Submitters(_) => Within { found: finder.best(run, turn, round), exceeded: None, charge: None },
-        Line::Accounts(queue) => best_within(finder, run, (queue, turn), round),
-    }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::account_queue::{AccountQueue, NumberedCharge};
-use crate::charges::{MemberCharges, Prices};
+use crate::charges::Prices;
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Snapshot};
 use crate::queue::Queue;
+use crate::why_not::QuotaExceeded;
 
 /// The waiting roots in the order in which they are served if each of them gets a gang: what a root gets counts for its submitter, or for its
 /// account, when the next one is chosen. With a policy, every gang counts as one charge.
@@ -77,6 +78,14 @@ impl<'s> Line<'s> {
         }
     }
 
+    /// Which quota does not let the root that is served have any gang at all.
+    pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
+        match self {
+            Line::Submitters(_) => None,
+            Line::Accounts(queue) => queue.exceeded_by_any(),
+        }
+    }
+
     /// The root that was served last has no gang in this cycle.
     pub(crate) fn not_found(&mut self) {
         match self {
@@ -101,19 +110,19 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Charges for the gang of the root that was served last; `charge`, if it is known already. What each member costs, without accounts nothing; none if it is not served, and
-    /// its root comes again in this cycle.
+    /// Charges for the gang of the root that was served last. With accounts, `charge` is what that costs, and is worked out if it is not known.
+    /// Says whether the gang is served; if not, its root comes again in this cycle.
     pub(crate) fn serve(
         &mut self,
         turn: &Turn<'_>,
         gang: &Gang,
-        charge: Option<NumberedCharge>,
+        charge: &mut Option<NumberedCharge>,
         (config, now): (&Config, i64),
-    ) -> Option<MemberCharges> {
+    ) -> bool {
         match self {
             Line::Submitters(queue) => {
                 queue.charge();
-                Some(MemberCharges::new())
+                true
             }
             Line::Accounts(queue) => queue.serve(turn.root, gang, charge, (config, now)),
         }

@@ -10,18 +10,15 @@ use crate::model::{AdKey, Config, Root};
 use crate::plain::{Filter, best_of};
 use crate::why_not::QuotaExceeded;
 
-/// The best gang within the quotas.
-#[derive(Default)]
+/// What quotas say to a root, beside the gang that it may have.
 pub(crate) struct Within {
-    /// It, if there is one.
-    pub(crate) found: Found,
-    /// Which quota stands against the best of all gangs, if one does.
+    /// Which of them stands against the best of all gangs, if one does.
     pub(crate) exceeded: Option<QuotaExceeded>,
     /// What the gang costs and counts, if that was worked out.
     pub(crate) charge: Option<NumberedCharge>,
 }
 
-/// Finds the best gang within the quotas, with any finder.
+/// Finds the best gang within the quotas, with any finder, given the best one of all.
 ///
 /// A quota can only be tested on a gang. So the best gang of all is found first, which mostly is within the quotas. If not, offers of which
 /// nothing is left for the account are left out. If the best gang of the others is not within the quotas either, all gangs are tried.
@@ -30,14 +27,15 @@ pub(crate) fn best_within<'s, F: Finder>(
     run: &mut F::Run<'s>,
     (queue, turn): (&AccountQueue<'s>, &Turn<'s>),
     round: &mut Round<'s>,
-) -> Within {
-    if let Some(why) = queue.exceeded_by_any() {
-        return Within { exceeded: Some(why), ..Within::default() };
+    (found, within): (&mut Found, &mut Within),
+) {
+    if within.exceeded.is_some() {
+        // It may have no gang at all.
+        return;
     }
-    let mut within = Within { found: finder.best(run, turn, round), exceeded: None, charge: None };
-    within.exceeded = stands_against(&within.found, (queue, turn), round, &mut within.charge);
+    within.exceeded = stands_against(found, (queue, turn), round, &mut within.charge);
     if within.exceeded.is_none() {
-        return within;
+        return;
     }
     let snapshot = round.snapshot;
     let closed = queue.counted().filter(|ad| queue.is_closed(*ad)).filter_map(|ad| snapshot.ad(ad));
@@ -45,16 +43,16 @@ pub(crate) fn best_within<'s, F: Finder>(
     if !exclusions.is_empty() {
         exclusions.extend(turn.root.exclusions.iter().cloned());
         let root = Root { exclusions: exclusions.clone(), ..turn.root.clone() };
-        within.found = finder.best(run, &Turn { excludes: true, root: &root, ..*turn }, round);
-        if stands_against(&within.found, (queue, turn), round, &mut within.charge).is_none() {
-            return within;
+        *found = finder.best(run, &Turn { excludes: true, root: &root, ..*turn }, round);
+        if stands_against(found, (queue, turn), round, &mut within.charge).is_none() {
+            return;
         }
     } else {
         exclusions.clone_from(&turn.root.exclusions);
     }
-    let disagreed = within.found.disagreed;
-    let found = all_within((queue, turn), &exclusions, round);
-    Within { found: Found { disagreed, ..found }, charge: None, ..within }
+    let disagreed = found.disagreed;
+    *found = Found { disagreed, ..all_within((queue, turn), &exclusions, round) };
+    within.charge = None;
 }
 
 /// Which quota stands against a gang that was found, and what the gang costs, at the cost of the submitter and of the namespaces of the offers.

@@ -35,6 +35,7 @@ impl NumberedAmounts {
     }
 
     /// Adds so much of a counter.
+    #[inline]
     pub fn add(&mut self, number: usize, amount: Amount) {
         match self.0.iter_mut().find(|(known, _)| *known == number) {
             Some((_, sum)) => *sum += amount,
@@ -43,16 +44,19 @@ impl NumberedAmounts {
     }
 
     /// Adds a counter of which nothing was added yet.
+    #[inline]
     pub fn push(&mut self, number: usize, amount: Amount) {
         self.0.push((number, amount));
     }
 
     /// Forgets all amounts.
+    #[inline]
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
     /// The amounts.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (usize, Amount)> + Clone {
         self.0.iter().copied()
     }
@@ -80,6 +84,11 @@ pub(crate) fn normalized(micros: Amount, weight: Amount) -> i128 {
             let (whole, rest) = (micros / weight, micros % weight);
             (i128::from(whole) << 41) + i128::from((rest << 41) / weight)
         }
-        _ => micros.saturating_mul(1 << 41).div_euclid(weight.max(1)),
+        _ => normalized_large(micros, weight),
     }
+}
+
+#[cold]
+fn normalized_large(micros: Amount, weight: Amount) -> i128 {
+    micros.saturating_mul(1 << 41).div_euclid(weight.max(1))
 }

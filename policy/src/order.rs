@@ -87,12 +87,12 @@ impl<'t> Order<'t> {
             jobs.iter().enumerate().filter_map(|(index, job)| Some((tree.own_roots(&job.account)?, index, job)));
         let mut waiting: Vec<(Node, usize, &Waiting)> = of_tree.collect();
         waiting.sort_by_key(|(own_roots, _, job)| (*own_roots, Reverse(job.priority), job.since, job.key.as_str()));
-        Order::of(quotas, waiting.into_iter().map(|(own_roots, index, _)| (own_roots, index)))
+        Order::of(quotas, waiting.iter().map(|(own_roots, index, _)| (*own_roots, *index)))
     }
 
     /// The order of jobs by their numbers, each with the own roots of its account; those of one account are in order already.
     #[must_use]
-    pub fn of(quotas: Quotas<'t>, jobs: impl IntoIterator<Item = (Node, usize)>) -> Order<'t> {
+    pub fn of(quotas: Quotas<'t>, jobs: impl Iterator<Item = (Node, usize)> + Clone) -> Order<'t> {
         let count = quotas.tree().len();
         let mut order = Order {
             queues: Queues::default(),
@@ -106,7 +106,7 @@ impl<'t> Order<'t> {
     }
 
     /// Begins again with other jobs, and with what gangs have taken so far.
-    pub fn restart(&mut self, jobs: impl IntoIterator<Item = (Node, usize)>) {
+    pub fn restart(&mut self, jobs: impl Iterator<Item = (Node, usize)> + Clone) {
         self.queues = Queues::of(self.quotas.tree().len(), jobs);
         self.begin(if self.quotas.has_guarantees() { Pass::Guarantee } else { Pass::Fair });
     }
@@ -215,16 +215,17 @@ impl<'t> Order<'t> {
     /// Puts the own roots of a turn and all nodes above them where they now belong.
     fn update(&mut self, own_roots: Node) {
         let path = self.quotas.tree().path(own_roots);
-        let mut is_ready = false;
-        for (node, parent) in path.iter().zip(path.iter().skip(1)) {
+        let (mut node, mut is_ready) = (own_roots, false);
+        for parent in path.iter().skip(1) {
             // If a node stays in order, so does all above it.
-            is_ready = is_ready || self.is_ready(*node);
+            is_ready = is_ready || self.is_ready(node);
             if is_ready {
                 let Order { quotas, ready, .. } = self;
-                ready.replace(*parent, *node, || usage(quotas, *node));
+                ready.replace(*parent, node, || usage(quotas, node));
             } else {
-                self.ready.remove(*parent, *node);
+                self.ready.remove(*parent, node);
             }
+            node = *parent;
         }
     }
 

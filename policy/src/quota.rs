@@ -295,19 +295,20 @@ impl<'t> Quotas<'t> {
 
     /// The same of amounts by the numbers of their counters.
     pub fn take_numbered(&mut self, own_roots: Node, takes: &NumberedAmounts) {
-        let path = self.tree.path(own_roots);
-        takes.iter().for_each(|(number, amount)| self.change(path, number, amount));
+        self.change(own_roots, takes.iter());
     }
 
     /// A gang at these own roots holds so much no longer.
     pub fn give_back(&mut self, own_roots: Node, takes: &Amounts) {
-        let path = self.tree.path(own_roots);
-        self.numbered(takes).iter().for_each(|(number, amount)| self.change(path, number, -amount));
+        self.change(own_roots, self.numbered(takes).iter().map(|(number, amount)| (number, -amount)));
     }
 
-    fn change(&mut self, path: &[Node], number: usize, amount: Amount) {
-        if let Some((_, table)) = self.tables.get_mut(number) {
-            table.change(path, amount, &mut self.open_guarantees);
+    fn change(&mut self, own_roots: Node, amounts: impl Iterator<Item = (usize, Amount)>) {
+        let path = self.tree.path(own_roots);
+        for (number, amount) in amounts {
+            if let Some((_, table)) = self.tables.get_mut(number) {
+                table.change(path, amount, &mut self.open_guarantees);
+            }
         }
     }
 }

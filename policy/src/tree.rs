@@ -53,8 +53,8 @@ pub struct Tree {
     top_down: Vec<Node>,
     /// The own roots of each account with all nodes above them, up to the pool; one account after the other.
     paths: Vec<Node>,
-    /// By account: where its path begins; and where the last one ends.
-    path_begins: Vec<usize>,
+    /// By node: where its path is.
+    path_spans: Vec<(usize, usize)>,
 }
 
 /// An account with its nodes.
@@ -85,8 +85,8 @@ impl Tree {
         for parent in parents.iter().flatten() {
             has_below.get_mut(*parent).into_iter().for_each(|has| *has = true);
         }
-        let (nodes, top_down, paths, path_begins) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
-        let mut tree = Tree { accounts, misplaced, nodes, has_below, top_down, paths, path_begins };
+        let (nodes, top_down, paths, path_spans) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
+        let mut tree = Tree { accounts, misplaced, nodes, has_below, top_down, paths, path_spans };
         tree.link(&parents);
         tree.lay_paths();
         tree.sum_usage();
@@ -126,15 +126,22 @@ impl Tree {
     }
 
     fn lay_paths(&mut self) {
+        self.paths.push(Node::POOL);
+        self.path_spans.resize(self.nodes.len(), (0, 1));
         for index in 0..self.accounts.len() {
-            self.path_begins.push(self.paths.len());
+            let begin = self.paths.len();
             let mut next = Some(self.own_roots_at(index));
             while let Some(node) = next {
                 self.paths.push(node);
                 next = self.parent(node);
             }
+            // An account is the second node on the path of its own roots, if these are a node of their own.
+            let skipped = usize::from(self.has_below(index));
+            for (node, skipped) in [(1 + index, 0), (1 + self.accounts.len() + index, skipped)] {
+                let span = (begin + skipped, self.paths.len());
+                self.path_spans.get_mut(node).into_iter().for_each(|own| *own = span);
+            }
         }
-        self.path_begins.push(self.paths.len());
     }
 
     fn sum_usage(&mut self) {
@@ -250,15 +257,8 @@ impl Tree {
 
     /// A node and all above it, up to the pool.
     pub(crate) fn path(&self, node: Node) -> &[Node] {
-        let Some(number) = node.0.checked_sub(1) else { return &[Node::POOL] };
-        let count = self.accounts.len();
-        let (index, is_account) = if number < count { (number, false) } else { (number - count, true) };
-        // It is the second node on the path of its own roots, if these are a node of their own.
-        let skipped = usize::from(is_account && self.has_below(index));
-        let (Some(begin), Some(end)) = (self.path_begins.get(index), self.path_begins.get(index + 1)) else {
-            return &[];
-        };
-        self.paths.get(begin + skipped..*end).unwrap_or_default()
+        let (begin, end) = self.path_spans.get(node.0).copied().unwrap_or_default();
+        self.paths.get(begin..end).unwrap_or_default()
     }
 
     /// The two children of the lowest common ancestor that are on the paths of two own roots; absent if these are the same.

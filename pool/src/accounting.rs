@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::ad::PolicyTerms;
+use crds::ad::{CounterTerms, PolicyTerms};
 use crds::{Decision, Job, Match, Member, charge_micros};
 use kube::ResourceExt;
 use matchmaker::{
@@ -27,6 +27,9 @@ pub struct PolicyBuilder {
     counted: BTreeMap<AdKey, (Arc<Ports>, Arc<CountedOffer>)>,
 }
 
+/// A counter, with the resource of which it counts amounts.
+type CountedBy = (Counter, Option<String>);
+
 /// What is counted of the offers of a snapshot.
 type Counted = ByAd<Arc<CountedOffer>>;
 
@@ -46,7 +49,8 @@ impl PolicyBuilder {
         }
         let (offers, counting) = self.offers(objects, snapshot, &terms);
         let submitting = Submitting::of(objects, &terms);
-        let counters: Vec<Counter> = terms.counters.iter().map(|counter| counter.name.as_str().into()).collect();
+        let counter = |counter: &CounterTerms| (counter.name.as_str().into(), counter.resource.clone());
+        let counters: Vec<CountedBy> = terms.counters.iter().map(counter).collect();
         let mut holdings = Holdings::of(AccountList::of(objects, &terms), snapshot, (&counters, &offers));
         for found in objects.matches.values().filter(|found| is_held(found, objects)) {
             let (account, submitter) = submitting.of_match(found, objects);
@@ -75,7 +79,7 @@ impl PolicyBuilder {
         }
         let weights = terms.weights.clone();
         let (tree, seats) = holdings.finish(usage);
-        let total = total(snapshot, (&counters, &offers), &terms, &tree);
+        let total = total(snapshot, (&counters, &offers), &tree);
         Some(Policy { tree, total, counters, account_of, offers, weights, seats, counting })
     }
 
@@ -127,7 +131,7 @@ fn counted_offer(objects: &Objects, ad: &PoolAd, terms: &PolicyTerms) -> (Counte
         let (value, fuel) = own_value(ad, &counter.constraint, None, &context);
         unusual += fuel.saturating_sub(USUAL_FUEL);
         if matches!(value, Some(classad::Value::Boolean(true))) {
-            counters.push((number, counter.resource.clone()));
+            counters.push(number);
         }
     }
     (CountedOffer { charge_weight, counters }, unusual)
@@ -135,14 +139,13 @@ fn counted_offer(objects: &Objects, ad: &PoolAd, terms: &PolicyTerms) -> (Counte
 
 /// How much of each counter of a resource there is: what all accounts hold of it, and what is free of open offers. What counts
 /// claims has no limit.
-fn total(snapshot: &Snapshot, (counters, offers): (&[Counter], &Counted), terms: &PolicyTerms, tree: &Tree) -> Amounts {
-    let of_resource = counters.iter().zip(&terms.counters).filter(|(_, terms)| terms.resource.is_some());
+fn total(snapshot: &Snapshot, (counters, offers): (&[CountedBy], &Counted), tree: &Tree) -> Amounts {
+    let of_resource = counters.iter().filter(|(_, resource)| resource.is_some());
     let mut total: Amounts = of_resource.map(|(counter, _)| (Arc::clone(counter), 0)).collect();
     for (id, counted) in offers.iter() {
         let Some(offer) = snapshot.ad(id).and_then(PoolAd::offer).filter(|offer| offer.open) else { continue };
-        for (number, resource) in &counted.counters {
-            let sum = counters.get(*number).and_then(|counter| total.get_mut(counter));
-            let Some((resource, sum)) = resource.as_ref().zip(sum) else { continue };
+        for (counter, resource) in counted.counters.iter().filter_map(|number| counters.get(*number)) {
+            let Some((resource, sum)) = resource.as_ref().zip(total.get_mut(counter)) else { continue };
             let capacity = offer.capacity.get(resource).copied().unwrap_or(0);
             *sum += Amount::from(capacity.saturating_sub(snapshot.usage(id, offer).used(resource)).max(0));
         }
@@ -196,7 +199,7 @@ pub fn recorded_charges(found: &Match) -> Vec<Amount> {
 struct Holdings<'s> {
     accounts: AccountList,
     snapshot: &'s Snapshot,
-    counters: &'s [Counter],
+    counters: &'s [CountedBy],
     offers: &'s Counted,
     seats: Seats,
     claims: BTreeMap<Arc<str>, Vec<Claim>>,
@@ -206,7 +209,7 @@ impl<'s> Holdings<'s> {
     fn of(
         accounts: AccountList,
         snapshot: &'s Snapshot,
-        (counters, offers): (&'s [Counter], &'s Counted),
+        (counters, offers): (&'s [CountedBy], &'s Counted),
     ) -> Holdings<'s> {
         Holdings { accounts, snapshot, counters, offers, seats: Seats::default(), claims: BTreeMap::new() }
     }

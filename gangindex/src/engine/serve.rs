@@ -69,10 +69,19 @@ impl Indexed {
                 run.classes.get_mut(number).into_iter().for_each(|class| class.exhausted = true);
                 return NOTHING;
             }
-            if let Some(found) = self.star(run, turn, round) {
-                return found;
-            }
+            return self.star(run, turn, round);
         }
+        self.by_choices(run, (number, meets_itself), turn, round)
+    }
+
+    /// The best gang of a root of which the index does not know everything, and what that says of its class.
+    fn by_choices(
+        &mut self,
+        run: &mut Run<'_>,
+        (number, meets_itself): (usize, bool),
+        turn: &Turn<'_>,
+        round: &mut Round<'_>,
+    ) -> Found {
         run.choices_held = make_room(&mut run.classes, &run.candidate_sets, number, run.choices_held);
         let found = self.guided(run, number, turn, round);
         let Some(class) = run.classes.get_mut(number) else { return found };
@@ -94,11 +103,13 @@ impl Indexed {
         })
     }
 
-    /// The best gang of a root of which the index knows everything; none if the evaluator has to be asked.
-    fn star(&mut self, run: &mut Run<'_>, turn: &Turn<'_>, round: &mut Round<'_>) -> Option<Found> {
-        let (key, of_key) = run.key(turn.number)?;
+    /// The best gang of a root that is no candidate for its own ports, and of which the index knows everything; if it does not, the evaluator is
+    /// asked.
+    fn star(&mut self, run: &mut Run<'_>, turn: &Turn<'_>, round: &mut Round<'_>) -> Found {
+        let Some((key, of_key)) = run.key(turn.number) else { return NOTHING };
+        let number = as_usize(of_key.class);
         let Run { classes, candidate_sets, joined_ports, checker, bound, .. } = run;
-        let class = classes.get_mut(as_usize(of_key.class))?;
+        let Some(class) = classes.get_mut(number) else { return NOTHING };
         self.tables.table.words.meter.begin(round.accounts.for_one(turn.submitter));
         let mut known = self.tables.known();
         let mut star = StarJoin { candidate_sets, joined_ports, ports: &class.ports };
@@ -116,26 +127,26 @@ impl Indexed {
                 for port in &class.ports {
                     joined_ports.get_mut(*port).into_iter().for_each(|joined_port| *joined_port = None);
                 }
-                return Some(SHORT);
+                return SHORT;
             }
-            return None;
+            return self.by_choices(run, (number, false), turn, round);
         }
         let Some(score) = score else {
             class.exhausted = true;
             if class.progress.steps - before >= round.config.fruitless_steps_min / STAR_ROWS_OF_A_STEP {
                 self.remember_fruitless(turn, round);
             }
-            return Some(NOTHING);
+            return NOTHING;
         };
         let rows = &class.progress.rows;
         let gang = self.gang(turn.ad, score, rows, &class.ports, candidate_sets);
         if !round.config.verify_gangs || self.holds(&gang, (key, of_key), rows, round.snapshot, checker) {
             bound.extend_from_slice(rows);
-            return Some(Found { gang: Some(gang), ..NOTHING });
+            return Found { gang: Some(gang), ..NOTHING };
         }
         let (config, now) = (round.config, round.now);
         let found = plain::best(round.pool(), turn.ad, &turn.root.exclusions, config, now);
-        Some(Found { disagreed: true, ..found })
+        Found { disagreed: true, ..found }
     }
 
     /// The best gang of a root of which the index does not know everything.
@@ -202,8 +213,10 @@ impl Indexed {
         ports: &[usize],
         candidate_sets: &[Candidates],
     ) -> Gang {
-        let mut members = Members::with_capacity(rows.len() + 1);
-        members.push(Member { ad: root, edge: None, ask: Default::default() });
+        // A gang is large, and is made in its place.
+        let mut gang = Gang { members: Members::new(), score };
+        gang.members.reserve(rows.len() + 1);
+        gang.members.push(Member { ad: root, edge: None, ask: Default::default() });
         for (port, (row, candidates)) in rows.iter().zip(ports).enumerate() {
             let (Some(row), Some(candidates)) =
                 (self.tables.table.rows.get(as_usize(*row)), candidate_sets.get(*candidates))
@@ -217,9 +230,9 @@ impl Indexed {
                 .take_of(candidates.ask, place)
                 .map(|take| take.ask.clone())
                 .unwrap_or_default();
-            members.push(Member { ad: AdId::at(place), edge: Some(Edge::new(0, port, via)), ask });
+            gang.members.push(Member { ad: AdId::at(place), edge: Some(Edge::new(0, port, via)), ask });
         }
-        Gang { members, score }
+        gang
     }
 
     /// Whether the search of a root is known to find nothing. Its submitter pays `steps`, and for the rows that are compared.

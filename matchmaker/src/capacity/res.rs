@@ -55,6 +55,11 @@ impl Res {
         *self = Res::from(left);
     }
 
+    /// Where they are in memory, as long as they are there.
+    pub(crate) fn address(&self) -> usize {
+        std::ptr::from_ref::<Amounts>(self).addr()
+    }
+
     /// Whether two are one and the same in memory; if not, they may still be equal.
     #[inline]
     pub fn is(&self, other: &Res) -> bool {

@@ -80,12 +80,11 @@ pub(crate) mod tests {
                 snapshot.roots.push(root);
             }
             let vcs = snapshot.find(&key("License", "vcs")).unwrap();
-            let counters = vec![(0, Some("seats".to_owned()))];
-            let counted = CountedOffer { charge_weight: None, counters };
+            let counted = CountedOffer { charge_weight: None, counters: vec![0] };
             snapshot.policy = Some(Arc::new(Policy {
                 tree: Tree::new(self.accounts.clone()),
                 total: [("vcs".into(), i128::from(self.seats))].into(),
-                counters: vec!["vcs".into()],
+                counters: vec![("vcs".into(), Some("seats".to_owned()))],
                 account_of,
                 offers: [(vcs, Arc::new(counted))].into_iter().collect(),
                 weights: [("slots".to_owned(), 1_000_000)].into(),
@@ -267,9 +266,9 @@ pub(crate) mod tests {
         let tree = Tree::new(accounts.collect::<Vec<_>>());
         let ads = world.snapshot.ads().filter(|(_, ad)| ad.offer().is_some());
         let counted = |(id, ad): (matchmaker::AdId, &PoolAd)| {
-            let mut counters = vec![(0, None)];
+            let mut counters = vec![0];
             let has_seats = ad.offer().is_some_and(|offer| offer.capacity.contains_key("seats"));
-            counters.extend(has_seats.then(|| (1, Some("seats".to_owned()))));
+            counters.extend(has_seats.then_some(1));
             let charge_weight = (byte(id.place() + 3) % 4 == 0)
                 .then(|| parse_expr("Allocation.seats * 1.5", Dialect::Gangmatch).ok())
                 .flatten();
@@ -288,7 +287,7 @@ pub(crate) mod tests {
         };
         let total = [("seats".into(), offers.iter().filter_map(free).sum())].into();
         let weights = [("slots".to_owned(), 1_000_000), ("cpus".to_owned(), 500_000)].into();
-        let counters = vec!["all".into(), "seats".into()];
+        let counters = vec![("all".into(), None), ("seats".into(), Some("seats".to_owned()))];
         let (seats, counting) = (Seats::default(), BTreeMap::new());
         let policy = Policy { tree, total, counters, account_of, offers, weights, seats, counting };
         world.text = format!("{}\n{policy:?}", world.text);

@@ -79,22 +79,23 @@ impl Heaps {
     /// Of an only child that is not asked: siblings only ever leave.
     pub(super) fn replace(&mut self, parent: Node, node: Node, usage: impl FnOnce() -> i128) {
         let heap = self.heap(parent);
-        let is_alone = heap.len() == 1;
-        match heap.first_mut().filter(|first| first.node == node) {
-            Some(_) if is_alone => {}
-            Some(first) => {
+        match heap {
+            [only] if only.node == node => {}
+            [first, ..] if first.node == node => {
                 first.usage = usage();
                 sift_down(heap, 0);
             }
-            None => {
-                // It is not its turn.
-                let place = Place { usage: usage(), node };
-                self.remove(parent, node);
-                self.push(parent, place);
-                let heap = self.heap(parent);
-                (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
-            }
+            _ => self.insert_anew(parent, Place { usage: usage(), node }),
         }
+    }
+
+    /// Puts a child where it belongs that is not at the top: it is not its turn.
+    #[cold]
+    fn insert_anew(&mut self, parent: Node, place: Place) {
+        self.remove(parent, place.node);
+        self.push(parent, place);
+        let heap = self.heap(parent);
+        (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
     }
 
     /// Takes a child away, if it is in the heap.

@@ -13,10 +13,9 @@ pub(super) struct Queues {
 
 impl Queues {
     /// The queues of so many nodes; jobs of one node are in order.
-    pub(super) fn of(nodes: usize, jobs: impl IntoIterator<Item = (Node, usize)>) -> Queues {
-        let jobs: Vec<(Node, usize)> = jobs.into_iter().collect();
+    pub(super) fn of(nodes: usize, jobs: impl Iterator<Item = (Node, usize)> + Clone) -> Queues {
         let mut spans = vec![(0, 0); nodes];
-        for (node, _) in &jobs {
+        for (node, _) in jobs.clone() {
             spans.get_mut(node.place()).into_iter().for_each(|(_, count)| *count += 1);
         }
         let mut begin = 0;
@@ -26,7 +25,7 @@ impl Queues {
             *span = (begin, begin);
             begin += count;
         }
-        let mut queues = Queues { jobs: vec![0; jobs.len()], spans };
+        let mut queues = Queues { jobs: vec![0; begin], spans };
         for (node, job) in jobs {
             let Some((_, end)) = queues.spans.get_mut(node.place()) else { continue };
             queues.jobs.get_mut(*end).into_iter().for_each(|own| *own = job);

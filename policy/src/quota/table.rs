@@ -164,6 +164,7 @@ impl Table {
     }
 
     /// Own roots with this path hold so much more: updates them and all above them, and of how many counters each does not hold what is guaranteed to it.
+    #[inline]
     pub(super) fn change(&mut self, path: &[Node], amount: Amount, open_guarantees: &mut [u32]) {
         if self.is_bounded {
             // What is given back may be elsewhere than what is nearest to its bound.
@@ -172,12 +173,13 @@ impl Table {
         let path = if self.is_idle { path.get(..1).unwrap_or_default() } else { path };
         for node in path {
             let Some(row) = self.rows.get_mut(node.place()) else { continue };
-            let was_open = row.is_open();
+            let before = row.held;
             row.held += amount;
-            if was_open != row.is_open()
+            if self.has_min
+                && row.is_open() != (before < row.floor)
                 && let Some(open) = open_guarantees.get_mut(node.place())
             {
-                *open = if was_open { open.saturating_sub(1) } else { open.saturating_add(1) };
+                *open = if row.is_open() { open.saturating_add(1) } else { open.saturating_sub(1) };
             }
         }
         if self.lends {
@@ -186,6 +188,7 @@ impl Table {
     }
 
     /// Works out what is set aside at the nodes of a path, and above each of them.
+    #[inline(never)]
     fn set_aside(&mut self, path: &[Node]) {
         let mut more_aside = 0;
         for node in path {

@@ -24,15 +24,14 @@ pub(crate) fn with_accounts(snapshot: &Snapshot) -> Snapshot {
     let (mut offers, mut total) = (ByAd::default(), Amounts::new());
     for (number, (id, _)) in snapshot.ads().filter(|(_, ad)| ad.offer().is_some()).enumerate() {
         *total.entry(counter(number % COUNTERS)).or_default() += 1;
-        let counters = vec![(number % COUNTERS, Some("slots".to_owned()))];
-        offers.insert(id, Arc::new(CountedOffer { charge_weight: None, counters }));
+        offers.insert(id, Arc::new(CountedOffer { charge_weight: None, counters: vec![number % COUNTERS] }));
     }
     let account_of: BTreeMap<AdId, Arc<str>> =
         snapshot.roots.iter().zip(leaves.iter().cycle()).map(|(root, leaf)| (root.ad, leaf.clone())).collect();
     let policy = Policy {
         tree: Tree::new(accounts(&leaves, &total)),
         total,
-        counters: (0..COUNTERS).map(counter).collect(),
+        counters: (0..COUNTERS).map(|number| (counter(number), Some("slots".to_owned()))).collect(),
         account_of,
         offers,
         weights: BTreeMap::from([("slots".to_owned(), 1_000_000)]),
