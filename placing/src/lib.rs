@@ -20,6 +20,7 @@ mod exchange;
 mod fairness;
 mod fixed;
 mod flow;
+mod least;
 mod model;
 mod objective;
 mod place;
