@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::ad::PolicyTerms;
+use crds::conditions::{self, types};
 use crds::{Decision, Job, Match, Member, charge_micros};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use matchmaker::{
     AdKey, Ask, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, Usage,
@@ -304,22 +306,36 @@ fn member_charge(member: &Member, terms: &PolicyTerms) -> MemberCharge {
     MemberCharge { offer: key_of(member).to_string(), charge: micros_of(member, terms), share: member.share.clone() }
 }
 
-/// What is to be known of a claim for accounting; none if it was never committed.
+/// A claim that comes to nothing within so many seconds is not charged: what it has held is hardly anything, and its Match need not be kept until an
+/// account is written.
+const FREE_SECONDS: i64 = 10;
+
+/// What is to be known of a claim for accounting: it is charged from when its Match was created, whether it is committed later or not. None if it
+/// came to nothing soon.
 pub fn charged_claim(
     found: &Match,
     objects: &Objects,
     submitting: &Submitting<'_>,
     terms: &PolicyTerms,
 ) -> Option<Charged> {
-    let status = found.status.as_ref()?;
-    let seconds = |time: &Option<k8s_openapi::apimachinery::pkg::apis::meta::v1::Time>| {
-        time.as_ref().map(|time| time.0.as_second())
-    };
-    let from = seconds(&status.committed_at)?;
+    let seconds = |time: &Option<Time>| time.as_ref().map(|time| time.0.as_second());
+    let status = found.status.as_ref();
+    let committed = status.and_then(|status| seconds(&status.committed_at));
+    let from = seconds(&found.metadata.creation_timestamp).into_iter().chain(committed).min()?;
     let is_over = found.decision().is_terminal() && !has_entry(found, objects);
-    let to = if is_over { Some(seconds(&status.released_at).unwrap_or(from)) } else { None };
+    let to = if is_over { Some(ended(found).unwrap_or(from)) } else { None };
+    if committed.is_none() && to.is_some_and(|to| to.saturating_sub(from) < FREE_SECONDS) {
+        return None;
+    }
     let members = found.spec.members.iter().skip(1).map(|member| member_charge(member, terms)).collect();
     let (account, submitter) = submitting.of_match(found, objects);
     let payer = Payer { submitter, namespace: found.metadata.namespace.clone().unwrap_or_default() };
     Some(Charged { account, payer, claim: Claim { from, to, members } })
+}
+
+/// When a claim was released or aborted, in seconds.
+fn ended(found: &Match) -> Option<i64> {
+    let status = found.status.as_ref()?;
+    let claimed = || conditions::find(&status.conditions, types::CLAIMED).map(|claimed| &claimed.last_transition_time);
+    status.released_at.as_ref().or_else(claimed).map(|time| time.0.as_second())
 }

@@ -187,7 +187,11 @@ impl Ledger {
         }
         let (Some(found), Some(uid), Some(known)) = (found, uid, &objects.pool_policy) else { return };
         self.uids.insert(key.clone(), uid.clone());
-        let Some(charged) = charged_claim(found, objects, submitting, &known.terms) else { return };
+        let Some(charged) = charged_claim(found, objects, submitting, &known.terms) else {
+            // It came to nothing soon.
+            self.end(&uid, now, touched);
+            return;
+        };
         let Charged { account, payer, claim } = charged;
         let claim = claim.by(now);
         if found.decision().is_terminal() && claim.to.is_none() {

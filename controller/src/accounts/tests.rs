@@ -132,6 +132,52 @@ fn s2_what_is_kept_idle_for_a_job_is_charged_to_its_account_as_if_it_were_held()
     assert_eq!(at(&mut objects, 10_900), (0, 1_500_000));
 }
 
+/// A claim that waits for a vote, or was aborted at a time.
+fn undecided(aborted: Option<i64>) -> Match {
+    let mut found = claim(1, "a", 4, (0, None));
+    found.metadata.creation_timestamp = object(json!(time(0)));
+    let refused = |at: i64| {
+        json!({"decision": "Aborted", "conditions": [{"type": "Claimed", "status": "False", "reason": "ReserveTimedOut",
+            "message": "", "lastTransitionTime": time(at)}]})
+    };
+    found.status = aborted.map(|at| object(refused(at)));
+    found
+}
+
+#[test]
+fn t1_a_claim_that_waits_for_a_vote_that_never_comes_is_charged_for_as_long_as_it_holds_offers() {
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    let mut at = |objects: &mut Objects, seconds: i64| {
+        let changes = objects.take_changes();
+        ledger.note(&changes, objects, BEGIN + seconds);
+        let known = account_usage(objects, BEGIN + seconds);
+        let taken_over = known.accounts.get("ns-a").map_or(0, |own| own.usage.at(known.time));
+        let usage = ledger.usage(BEGIN + seconds).get("ns-a").copied().unwrap_or(0);
+        assert!((usage - taken_over).abs() <= 2, "{usage} {taken_over}");
+        usage
+    };
+    objects.put_match(undecided(None));
+    assert_eq!(at(&mut objects, 0), 0);
+    assert_eq!(at(&mut objects, 3600), 2_000_000, "it holds what nobody else may have");
+    objects.put_match(undecided(Some(3600)));
+    assert_eq!(at(&mut objects, 3600), 2_000_000);
+    assert_eq!(at(&mut objects, 7200), 1_000_000, "it was aborted");
+}
+
+#[test]
+fn t1_a_claim_that_comes_to_nothing_at_once_is_not_charged() {
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    objects.put_match(undecided(None));
+    let changes = objects.take_changes();
+    ledger.note(&changes, &objects, BEGIN + 1);
+    assert_eq!(ledger.tallies()["ns-a"].usage.held(), 4_000_000);
+    objects.put_match(undecided(Some(2)));
+    let changes = objects.take_changes();
+    ledger.note(&changes, &objects, BEGIN + 2);
+    assert_eq!(ledger.tallies()["ns-a"].usage.held(), 0);
+    assert!(account_usage(&objects, BEGIN + 2).accounts.is_empty(), "its Match need not be kept");
+}
+
 #[test]
 fn what_another_leader_has_stored_counts_and_a_time_far_ahead_does_not() {
     let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
