@@ -52,49 +52,27 @@ impl<'w> Paths<'w> {
         }
         let lists = window.lists();
         let sides = sides(window, &lists)?;
-        let mut paths = Paths { window, lists, is_first: vec![false; window.free.len()], seconds: BTreeMap::new() };
+        let seconds = seconds(window, &lists);
+        // by component: whether its first resources may be those of one side, and of the other
         let components = sides.iter().flatten().map(|side| side.component).max().map_or(0, |last| last + 1);
-        for component in 0..components {
-            // one side or the other
-            let goes_with = |side: bool| paths.goes_with(&sides, component, side).map(|seconds| (side, seconds));
-            let (side, seconds) = goes_with(false).or_else(|| goes_with(true))?;
-            paths.seconds.extend(seconds);
-            let own = sides.iter().zip(&mut paths.is_first);
-            own.for_each(|(of, is_first)| {
-                *is_first |= of.is_some_and(|of| (of.component, of.side) == (component, side))
-            });
+        let mut may_be_first = vec![[true; 2]; components];
+        for (of, seconds) in sides.iter().zip(&seconds) {
+            let Some(own) = of.and_then(|of| may_be_first.get_mut(of.component)?.get_mut(usize::from(of.side))) else {
+                continue;
+            };
+            *own &= !matches!(seconds, Seconds::Differ);
         }
-        Some(paths)
-    }
-
-    /// What goes with each resource of one side of a component; `None` if that depends on the root.
-    fn goes_with(
-        &self,
-        sides: &[Option<Side>],
-        component: usize,
-        side: bool,
-    ) -> Option<BTreeMap<usize, BTreeSet<Option<usize>>>> {
-        let is_first = |resource: &usize| {
-            sides.get(*resource).copied().flatten().is_some_and(|of| (of.component, of.side) == (component, side))
-        };
-        let mut known: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
-        for columns in self.lists.columns(self.window) {
-            let mut own: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
-            for (one, other) in columns.iter().filter_map(taken) {
-                let path = match other {
-                    _ if is_first(&one) => (one, other),
-                    Some(other) if is_first(&other) => (other, Some(one)),
-                    _ => continue,
-                };
-                own.entry(path.0).or_default().insert(path.1);
-            }
-            for (first, seconds) in own {
-                if *known.entry(first).or_insert_with(|| seconds.clone()) != seconds {
-                    return None;
-                }
-            }
+        if may_be_first.contains(&[false; 2]) {
+            return None;
         }
-        Some(known)
+        let is_first = |side: Side| may_be_first.get(side.component).is_some_and(|[one, _]| side.side != *one);
+        let is_first: Vec<bool> = sides.iter().map(|side| side.is_some_and(is_first)).collect();
+        let of_firsts = seconds.into_iter().enumerate().filter(|(resource, _)| is_first.get(*resource) == Some(&true));
+        let seconds = of_firsts.filter_map(|(resource, seconds)| match seconds {
+            Seconds::Are(seconds) => Some((resource, seconds)),
+            Seconds::Unknown | Seconds::Differ => None,
+        });
+        Some(Paths { window, lists, seconds: seconds.collect(), is_first })
     }
 
     fn is_first(&self, resource: usize) -> bool {
@@ -137,6 +115,38 @@ impl<'w> Paths<'w> {
         }
         choices
     }
+}
+
+/// What goes with a resource that is a first one.
+#[derive(Clone, Debug)]
+enum Seconds {
+    /// It is taken by no column.
+    Unknown,
+    /// These, `None` for a column without a second one.
+    Are(BTreeSet<Option<usize>>),
+    /// That depends on the root.
+    Differ,
+}
+
+/// By resource: what would go with it if it were a first one. Each column is looked at once, whatever the number of resources.
+fn seconds(window: &Window, lists: &Lists) -> Vec<Seconds> {
+    let mut known = vec![Seconds::Unknown; window.free.len()];
+    for columns in lists.columns(window) {
+        let mut own: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
+        for (one, other) in columns.iter().filter_map(taken) {
+            own.entry(one).or_default().insert(other);
+            other.into_iter().for_each(|other| _ = own.entry(other).or_default().insert(Some(one)));
+        }
+        for (first, seconds) in own {
+            let Some(known) = known.get_mut(first) else { continue };
+            *known = match std::mem::replace(known, Seconds::Differ) {
+                Seconds::Unknown => Seconds::Are(seconds),
+                Seconds::Are(before) if before == seconds => Seconds::Are(before),
+                Seconds::Are(_) | Seconds::Differ => Seconds::Differ,
+            };
+        }
+    }
+    known
 }
 
 /// What a column takes, if it is one unit of each of one or two resources.

@@ -6,9 +6,11 @@
 mod look;
 mod pauses;
 mod reserve;
+mod uses;
 mod words;
 mod writes;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -19,13 +21,14 @@ use kube::ResourceExt;
 use matchmaker::NotPreempted;
 use parking_lot::Mutex;
 use policy::EvictionBudget;
-use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, job_state};
+use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, idle_claim, job_state};
 
 use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
 
 use self::pauses::JobPauses;
+use self::uses::{Kept, Uses};
 
 pub(crate) use self::look::NominationsFound;
 pub(crate) use self::words::preempted_reason;
@@ -60,8 +63,10 @@ pub(crate) struct Nominations {
     judged: BTreeMap<NominationId, bool>,
     /// Jobs that nothing is preempted for: what was nominated for them last was not claimed.
     pauses: JobPauses<()>,
-    /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed.
+    /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed, or hardly used.
     rests: BTreeMap<String, Pause>,
+    /// Claims of what was reserved, until they have used as much as was kept idle for them.
+    uses: Uses,
     /// Jobs for which nothing could be preempted when they were asked for, and why.
     hopeless: JobPauses<NotPreempted>,
     /// Jobs for which nothing could be reserved while more of them waited than had a turn.
@@ -95,6 +100,8 @@ struct FirstSeen {
     kind: NominationKind,
     /// The account of the job.
     account: String,
+    /// What a reservation keeps idle.
+    kept: Kept,
 }
 
 impl Nominations {
@@ -110,6 +117,7 @@ impl Nominations {
                 self.keys.remove(key);
             }
         }
+        self.judge_uses(objects, claims.context.now_ms());
         if self.keys.is_empty() && self.first_seen.is_empty() && objects.preempted.is_empty() {
             return Vec::new();
         }
@@ -129,16 +137,24 @@ impl Nominations {
     fn steps(&mut self, objects: &Objects, claims: &Arc<Claims>) -> BTreeMap<String, Preemptor> {
         let (mut preempted, mut ids) = (BTreeMap::new(), BTreeSet::new());
         let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
+        let (submitting, now) = (OnceCell::new(), claims.context.clock.now().as_second());
         for key in self.keys.clone() {
             let Some(held) = objects.jobs.get(&key) else { continue };
             let Some(nomination) = held.object.status.as_ref().and_then(|status| status.nomination.clone()) else {
                 continue;
             };
             let id = id_of(&held.object.uid().unwrap_or_default(), &nomination);
-            let account =
-                || terms.map_or_else(String::new, |terms| Submitting::of(objects, terms).of_job(&held.object).0);
+            let terms_with = terms.map(|terms| (submitting.get_or_init(|| Submitting::of(objects, terms)), terms));
+            let account = || terms_with.map_or_else(String::new, |(submitting, _)| submitting.of_job(&held.object).0);
             let (at_ms, kind) = (claims.context.now_ms(), nomination.kind);
-            self.first_seen.entry(id.clone()).or_insert_with(|| FirstSeen { at_ms, kind, account: account() });
+            let fresh = || FirstSeen { at_ms, kind, account: account(), kept: Kept::default() };
+            let seen = self.first_seen.entry(id.clone()).or_insert_with(fresh);
+            if kind == NominationKind::Reservation {
+                let idle = terms_with
+                    .and_then(|(submitting, terms)| idle_claim(&held.object, objects, submitting, terms, now));
+                let members = idle.into_iter().flat_map(|idle| idle.claim.members);
+                seen.kept.goes_on_at(members.map(|member| member.charge).sum(), at_ms);
+            }
             let known = self.known(held, &nomination, (NominatedSeats::Unknown, None), objects, claims);
             for step in nomination_steps(&known) {
                 match step {
@@ -155,7 +171,7 @@ impl Nominations {
         }
         let gone: Vec<_> = self.first_seen.extract_if(.., |id, _| !ids.contains(id)).collect();
         for ((uid, _), seen) in gone {
-            self.has_ended(&uid, &seen, objects, claims.context.now_ms());
+            self.has_ended(&uid, seen, objects, claims.context.now_ms());
         }
         preempted
     }
@@ -180,24 +196,43 @@ impl Nominations {
 
     /// A nomination is gone. If the job did not claim what was preempted for it, nothing is preempted for this job for a while, no matter why
     /// the nomination ended. If it did not claim what was reserved, nothing is reserved for its account for a while, and for twice as long each
-    /// time.
-    fn has_ended(&mut self, uid: &str, seen: &FirstSeen, objects: &Objects, now_ms: u64) {
-        let is_claimed = objects.jobs.by_uid(uid).is_some_and(|(_, held)| job_state(held, objects) == JobState::Held);
+    /// time; and so if its claim uses less than was kept idle for it.
+    fn has_ended(&mut self, uid: &str, mut seen: FirstSeen, objects: &Objects, now_ms: u64) {
+        let job = objects.jobs.by_uid(uid).map(|(_, held)| held);
+        let claim = job.filter(|held| job_state(held, objects) == JobState::Held).and_then(|held| held.object.claim());
         if seen.kind == NominationKind::Preemption {
-            if !is_claimed {
+            if claim.is_none() {
                 self.pauses.lengthen((uid, &seen.account), (), PAUSES, now_ms);
             }
             return;
         }
-        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
-        match rules {
-            Some(rules) if !is_claimed => {
-                let pause = self.rests.entry(seen.account.clone()).or_default();
-                let pause_ms = Backoff::new(seconds_ms(rules.for_seconds), REST_MAX_MS).pause_ms(pause.times(), 0);
-                pause.begin(pause_ms, now_ms);
+        match claim {
+            Some(claim) => {
+                seen.kept.goes_on_at(0, now_ms);
+                self.uses.begin(claim.uid.clone(), (uid.to_owned(), seen.account), seen.kept, now_ms);
             }
-            _ => drop(self.rests.remove(&seen.account)),
+            None => self.rest(seen.account, objects, now_ms),
         }
+    }
+
+    /// Takes in which claims of what was reserved have ended, and which have used as much as was kept idle for them.
+    fn judge_uses(&mut self, objects: &Objects, now_ms: u64) {
+        for (account, is_enough) in self.uses.judge(objects, now_ms) {
+            if !is_enough {
+                self.rest(account, objects, now_ms);
+            } else if self.rests.get(&account).is_some_and(|pause| !pause.lasts(now_ms)) {
+                self.rests.remove(&account);
+            }
+        }
+    }
+
+    /// Reserves nothing for an account for a while.
+    fn rest(&mut self, account: String, objects: &Objects, now_ms: u64) {
+        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
+        let Some(rules) = rules else { return drop(self.rests.remove(&account)) };
+        let pause = self.rests.entry(account).or_default();
+        let pause_ms = Backoff::new(seconds_ms(rules.for_seconds), REST_MAX_MS).pause_ms(pause.times(), 0);
+        pause.begin(pause_ms, now_ms);
     }
 
     /// What is known of a nomination that is stored. The states of its victims are those of now, if no others are given.

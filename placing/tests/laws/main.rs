@@ -1,9 +1,10 @@
 //! What holds of every placement.
 #![cfg(test)]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use placing::{Choice, Effort, Placed, Root, Take, Window, bound_at, place};
+use placing::{Choice, Column, Effort, Placed, Root, Take, Window, bound_at, place};
 use sampling::Random;
 
 mod world;
@@ -69,6 +70,24 @@ fn p3_small_windows_are_solved_exactly() {
         assert_eq!(worth(&window, &placed.choices), brute_force(&window), "seed {seed}: {window:#?} {placed:?}");
         assert!(placed.bound == placed.weight, "seed {seed}: {placed:?}");
     }
+}
+
+/// Whether a window is a flow is found out with one look at each column, though each resource is by itself here.
+#[test]
+fn t4_a_window_of_many_offers_is_known_to_be_a_flow_at_once() {
+    let column = |resource: usize| Column { takes: vec![Take::Units { resource, amount: 1 }], ..Column::default() };
+    let offers = 20_000;
+    let root = |number: usize| {
+        let columns = (0..100usize).map(|own| column((number * 31 + own * (number % 13 + 1)) % offers));
+        Root { weight: 1, columns: Arc::new(columns.collect()), in_turn: Some(number % 7), ..Root::default() }
+    };
+    let mut window = Window { roots: (0..1000).map(root).collect(), free: vec![1; offers], ..Window::default() };
+    let mut taken = BTreeSet::new();
+    for root in &mut window.roots {
+        root.in_turn = (0..100).find(|number| taken.insert(root.columns[*number].takes.clone()));
+    }
+    let placed = place(&window, Effort { steps: 200_000, seed: 0 });
+    assert!(placed.proven && placed.weight >= placed.in_turn);
 }
 
 #[test]
