@@ -8,13 +8,13 @@ mod prepare;
 mod run;
 mod serve;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use classad::Limits;
 use foldhash::fast::RandomState;
 use matchmaker::{
-    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Partners, Plain, Round, Snapshot,
-    Together, Turn, negotiate_together,
+    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Plain, Round, Snapshot, Together,
+    Turn, negotiate_together,
 };
 
 use crate::index::asks::Resources;
@@ -213,14 +213,6 @@ impl Finder for Indexed {
 
     fn list<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>, cap: usize) -> Option<Listed> {
         self.list_of(run, turn, round, cap)
-    }
-
-    fn partners<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<Vec<Partners>> {
-        self.partners_of(run, turn, round)
-    }
-
-    fn leave_out<'s>(&mut self, run: &mut Run<'s>, offers: &BTreeSet<AdId>) {
-        self.leave_out_of(run, offers);
     }
 
     fn kind<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<usize> {

@@ -7,7 +7,7 @@ mod world;
 #[cfg(test)]
 mod tests {
     use gangindex::Indexed;
-    use matchmaker::{Collective, Config, Plain, PoolAd, Together, negotiate_together};
+    use matchmaker::{Collective, Config, Plain, negotiate_together};
     use proptest::prelude::*;
 
     use super::alike;
@@ -19,36 +19,8 @@ mod tests {
         proptest::collection::vec(any::<u8>(), 20..400)
     }
 
-    /// Jobs placed together by both finders, which find the same.
-    fn indexed_and_plain(ads: Vec<PoolAd>) -> [Together; 2] {
-        let snapshot = alike::snapshot(ads);
-        let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
-        let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
-        let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
-        assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
-        assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
-        [indexed, plain]
-    }
-
     proptest! {
         #![proptest_config(runs(1500))]
-
-        /// In a large window only those are compared that compete. The bound is one nevertheless, and as many have a gang.
-        #[test]
-        fn comparing_only_those_that_compete_places_as_many(bytes in bytes(), sets in any::<bool>()) {
-            let world = world(&bytes, if sets { 7 } else { 10 }, sets);
-            let [all, few] = [usize::MAX, 0].map(|pairs_max| {
-                let collective = Collective { pairs_max, ..Collective::default() };
-                negotiate_together(&world.snapshot, &world.config, NOW, &mut Indexed::new(), &collective)
-            });
-            prop_assume!(all.effort.candidates < world.config.steps_max);
-            prop_assert!(few.bound >= all.placed.gangs && all.bound >= few.placed.gangs, "{}", world.text);
-            prop_assert!(few.placed.gangs >= few.in_turn.gangs && few.in_turn == all.in_turn, "{}", world.text);
-            if all.proven && world.snapshot.policy.is_none() && world.snapshot.bands.is_empty() {
-                prop_assert_eq!(few.placed.gangs, all.placed.gangs, "{}", world.text);
-            }
-            prop_assert_eq!(&few.cycle.disagreements, &Vec::new(), "{}", world.text);
-        }
 
         #[test]
         fn placing_together_is_the_same_with_every_finder(bytes in bytes(), sets in any::<bool>()) {
@@ -94,7 +66,12 @@ mod tests {
             ads.push(offer("License", number, &format!("App = \"sim\"; Valid = {}", number % 2)));
         }
         ads.extend((0..40).map(|number| alike::job(number, 64 << (number % 2))));
-        let [indexed, plain] = indexed_and_plain(ads);
+        let snapshot = alike::snapshot(ads);
+        let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
+        let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
+        let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
+        assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
+        assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
         // in each of two subnets there are small machines, which are too small for every other job, and others
         assert_eq!(indexed.effort.gangs, 20 * 4 + 20 * 2);
         assert_eq!(plain.effort.gangs, (20 * 30 + 20 * 20) * 15);
@@ -114,41 +91,18 @@ mod tests {
                 ads.push(offer("License", number, &format!("App = \"sim\"; Valid = {}", number % 3)));
             }
             ads.extend((0..jobs).map(|number| alike::job(number, 64 << (number % 2))));
-            let [indexed, _] = indexed_and_plain(ads);
+            let snapshot = alike::snapshot(ads);
+            let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
+            let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
+            let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
+            assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
+            assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
             let roots: std::collections::BTreeSet<_> = indexed.cycle.gangs.iter().map(matchmaker::Gang::root).collect();
             assert_eq!(roots.len(), indexed.placed.gangs);
             indexed.effort.candidates
         };
         assert!(candidates(2) > 0);
         assert_eq!(candidates(2), candidates(40));
-    }
-
-    /// The older of two jobs with a licence takes, in turn, the only one that is valid where the other has a machine. Ten jobs hold nothing that
-    /// somebody is short of.
-    #[test]
-    fn a_job_that_holds_nothing_others_are_short_of_keeps_its_gang() {
-        let offer = |kind: &str, number: usize, text: &str| alike::offer(kind, number, text);
-        let mut ads: Vec<PoolAd> = (0..24)
-            .map(|number| (number, (number + 1) % 2))
-            .map(|(number, subnet)| {
-                offer("Machine", number, &format!("Memory = {}; Subnet = {subnet}", [64, 256][subnet]))
-            })
-            .collect();
-        ads.extend((0..2).map(|valid| offer("License", valid, &format!("App = \"sim\"; Valid = {valid}"))));
-        ads.extend([alike::job(0, 64), alike::job(1, 256)]);
-        ads.extend((2..12).map(alike::job_without_licence));
-        let snapshot = alike::snapshot(ads);
-        let config = Config { explains: false, ..Config::product() };
-        let [few, all] = [0, usize::MAX].map(|pairs_max| {
-            let collective = Collective { pairs_max, ..Collective::default() };
-            negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective)
-        });
-        assert_eq!((few.in_turn.gangs, few.placed.gangs, few.bound, few.proven), (11, 12, 12, true));
-        assert_eq!((all.in_turn.gangs, all.placed.gangs, all.bound), (11, 12, 12));
-        let in_turn = matchmaker::negotiate(&snapshot, &config, NOW, &mut Indexed::new());
-        let kept = in_turn.gangs.iter().filter(|gang| few.cycle.gangs.contains(gang)).count();
-        assert_eq!(kept, 10);
-        assert!(few.effort.gangs < all.effort.gangs, "{} of {}", few.effort.gangs, all.effort.gangs);
     }
 }
 
@@ -190,11 +144,6 @@ mod alike {
              [ Label = license; Host = cpu.Name; Subnet = cpu.Subnet; Constraint = license.Type == \"License\" ] }} ]"
         );
         pool_ad("Job", number, &text, Role::Asks)
-    }
-
-    pub(super) fn job_without_licence(number: usize) -> PoolAd {
-        let text = "[ Type = \"Job\"; Ports = { [ Label = cpu; Constraint = cpu.Type == \"Machine\" ] } ]";
-        pool_ad("Job", number, text, Role::Asks)
     }
 
     pub(super) fn snapshot(ads: Vec<PoolAd>) -> Snapshot {

@@ -5,13 +5,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use placing::{Column, Effort, Placed, Window};
+use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
 use crate::budget::{Accounts, FUEL_OF_A_STEP, Owners};
 use crate::charges::{Prices, Seats, charge_by_weights};
 use crate::cycle::{negotiate, negotiate_first};
-use crate::finder::{Cycle, Finder, Partners, Round, Turn};
+use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
 use crate::line::Line;
 use crate::model::{AdId, AdKey, Config, Snapshot};
@@ -23,12 +23,10 @@ use crate::verify::verify;
 
 mod alike;
 mod columns;
-mod contest;
 mod quotas;
 
 use alike::Gangs;
 use columns::{Columns, Dues, OfKind};
-use contest::Contest;
 
 /// The settings of collective placing.
 #[derive(Clone, Debug)]
@@ -45,9 +43,6 @@ pub struct Collective {
     /// The most candidates that are tried to list the gangs of all roots; each submitter has an equal share. A root whose gangs are not all
     /// listed keeps its gang in turn among those that it may have.
     pub candidates_max: u64,
-    /// Of windows with more pairs of a root and an offer, only roots are compared that compete: a root keeps its gang in turn if nobody who waits
-    /// is short of what it holds. All are compared if it is not proven that there are as many gangs as possible then.
-    pub pairs_max: usize,
     /// What a gang counts.
     pub weight: Weight,
     /// Roots that have waited for too long: if they have a gang in turn, they have one here. See [`overdue`].
@@ -76,7 +71,6 @@ impl Default for Collective {
             gangs_max: 1000,
             members_max: 600_000,
             candidates_max: u64::MAX,
-            pairs_max: 5_000_000,
             weight: Weight::One,
             pinned: BTreeSet::new(),
             fair: true,
@@ -151,8 +145,8 @@ pub fn overdue(snapshot: &Snapshot, now: i64, wait_max: i64) -> BTreeSet<AdId> {
 /// With accounts, these take the place of submitters: no account gets less than in turn, gangs that are guaranteed in turn are there here, and
 /// all quotas are kept.
 ///
-/// The same snapshot, configuration and time give the same result with every finder, as long as no search runs out of steps, and the window is not
-/// so large that only those are compared that compete: the plain search does not know them. `now` is in seconds since 1970.
+/// The same snapshot, configuration and time give the same result with every finder, as long as no search runs out of steps. `now` is in
+/// seconds since 1970.
 pub fn negotiate_together<F: Finder>(
     snapshot: &Snapshot,
     config: &Config,
@@ -170,38 +164,22 @@ pub fn negotiate_together<F: Finder>(
     // 2. The window: the first roots in that order.
     let Turns { order: window, guaranteed, names } = turns(first, collective.window, &in_turn, &prices, (config, now));
     let window = window.as_slice();
-    // 3. The gangs that each root may have, and what they take; 4. place them together.
+    // 3. The gangs that each root may have, and what they take.
     let listing = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
     let mut round = Round::of(first, &listing, now, names.iter());
     round.owners.take_over(&before.owners_fuel, &before.barred);
-    let mut run = finder.begin(&mut round);
-    let is_large = window.len().saturating_mul(first.len()) > collective.pairs_max;
-    let is_simple = collective.weight == Weight::One && first.policy.is_none() && first.bands.is_empty();
-    let contest = Some(window).filter(|_| is_large && is_simple);
-    let contest = contest.and_then(|window| Contest::of(window, &in_turn, (&mut *finder, &mut run), &mut round));
-    let few = contest.and_then(|contest| {
-        finder.leave_out(&mut run, &contest.held());
-        let of_few = Collective { gangs_max: collective.gangs_max.min(contest::GANGS_MAX), ..collective.clone() };
-        let among =
-            Among { turns: &contest.competing, in_turn: &in_turn, guaranteed: &guaranteed, least: &contest.least };
-        let few = compared(&among, &of_few, finder, (&mut run, &mut round, &mut prices));
-        finder.leave_out(&mut run, &BTreeSet::new());
-        few.with(contest.kept, snapshot)
-    });
-    let most = few.as_ref().map_or(u128::MAX, |few| few.placed.roots_bound);
-    let compared = few.filter(Compared::is_most).unwrap_or_else(|| {
-        let among = Among { turns: window, in_turn: &in_turn, guaranteed: &guaranteed, least: &BTreeMap::new() };
-        compared(&among, collective, finder, (&mut run, &mut round, &mut prices))
-    });
-    finder.end(&mut run, &mut round);
-    let (owners, Compared { numbers, placed, gangs: chosen, effort }) = (round.owners, compared);
+    let Listings { numbers, gangs, mut effort, pinned, owners } =
+        listing_of(window, (&in_turn, &guaranteed), collective, finder, (round, &mut prices));
+    // 4. Place them together.
+    let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
+    effort.steps = placed.steps;
     // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
+    let chosen = gangs.chosen(&placed);
     let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), &mut prices);
     let mut taken = fitting(snapshot, chosen).filter(is_kept).unwrap_or_else(|| {
         window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
     });
-    let disagreements =
-        if config.verify_gangs { refused(&mut taken, &in_turn, snapshot, (config, now)) } else { Vec::new() };
+    let disagreements = if config.verify_gangs { refused(&mut taken, snapshot, config, now) } else { Vec::new() };
     // 6. Serve the others in turn, and explain the rest.
     let mut rest = snapshot.after(&taken);
     let (policy, charges) = quotas::charged(snapshot, &taken, &mut prices).unzip();
@@ -222,8 +200,7 @@ pub fn negotiate_together<F: Finder>(
         let [together, in_turn] = [&together, &in_turn].map(|gangs| charged(window, &numbers, gangs));
         Charged { placed: together, in_turn, bound: placed.bound.max(together) }
     });
-    let bound = usize::try_from(placed.roots_bound.min(most)).unwrap_or(usize::MAX);
-    let is_pinned = |turn: &&Turn<'_>| collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
+    let bound = usize::try_from(placed.roots_bound).unwrap_or(usize::MAX);
     let is_passed_over = |root: &AdId| places.contains_key(root) && !together.contains_key(root);
     let passed_over = in_turn.iter().filter(|(root, _)| is_passed_over(root));
     Together {
@@ -232,7 +209,7 @@ pub fn negotiate_together<F: Finder>(
         bound: bound.max(reached.gangs),
         charged,
         proven: placed.proven,
-        pinned: window.iter().filter(is_pinned).count(),
+        pinned,
         effort,
         passed_over: passed_over.map(|(_, gang)| Gang::clone(gang)).collect(),
         cycle,
@@ -245,71 +222,15 @@ fn charged(window: &[Turn<'_>], numbers: &Window, gangs: &BTreeMap<AdId, &Gang>)
     placed.map(|(_, root)| u128::from(root.weight)).sum()
 }
 
-/// Takes out the gangs that the evaluator does not confirm, which is a defect of the index: their roots. Those in turn are confirmed.
-fn refused(
-    gangs: &mut Vec<Gang>,
-    in_turn: &BTreeMap<AdId, &Gang>,
-    snapshot: &Snapshot,
-    (config, now): (&Config, i64),
-) -> Vec<AdId> {
+/// Takes out the gangs that the evaluator does not confirm, which is a defect of the index: their roots.
+fn refused(gangs: &mut Vec<Gang>, snapshot: &Snapshot, config: &Config, now: i64) -> Vec<AdId> {
     let mut refused = Vec::new();
     gangs.retain(|gang| {
-        let root = gang.root();
-        let is_known = root.is_some_and(|root| in_turn.get(&root) == Some(&gang));
-        let holds = is_known || verify(snapshot, gang, config, now).is_ok();
-        refused.extend(root.filter(|_| !holds));
+        let holds = verify(snapshot, gang, config, now).is_ok();
+        refused.extend(gang.root().filter(|_| !holds));
         holds
     });
     refused
-}
-
-/// Roots that are to be placed together.
-struct Among<'a, 's> {
-    /// In the order of their turns.
-    turns: &'a [Turn<'s>],
-    in_turn: &'a BTreeMap<AdId, &'a Gang>,
-    guaranteed: &'a BTreeSet<AdId>,
-    /// By kind of roots: one of these offers each of their gangs takes, if that is known.
-    least: &'a BTreeMap<usize, Partners>,
-}
-
-/// Roots that were placed together.
-struct Compared {
-    numbers: Window,
-    placed: Placed,
-    gangs: Vec<Gang>,
-    effort: Spent,
-}
-
-impl Compared {
-    /// With gangs that are kept; `None` if there is no room for all.
-    fn with(mut self, kept: Vec<Gang>, snapshot: &Snapshot) -> Option<Compared> {
-        self.placed.roots_bound += kept.iter().fold(0, |count, _| count + 1);
-        self.gangs.extend(kept);
-        self.gangs = fitting(snapshot, self.gangs)?;
-        self.placed.proven |= self.is_most();
-        Some(self)
-    }
-
-    /// Whether no more gangs are possible.
-    fn is_most(&self) -> bool {
-        u128::try_from(self.gangs.len()).is_ok_and(|count| count >= self.placed.roots_bound)
-    }
-}
-
-/// Places roots together.
-fn compared<'s, F: Finder>(
-    among: &Among<'_, 's>,
-    collective: &Collective,
-    finder: &mut F,
-    (run, round, prices): (&mut F::Run<'s>, &mut Round<'s>, &mut Prices),
-) -> Compared {
-    let seed = round.config.seed;
-    let Listings { numbers, gangs, mut effort } = listing_of(among, collective, finder, (run, round, prices));
-    let placed = placing::place(&numbers, Effort { steps: collective.steps, seed });
-    effort.steps = placed.steps;
-    let gangs = gangs.chosen(&placed);
-    Compared { numbers, placed, gangs, effort }
 }
 
 /// A window in numbers.
@@ -317,25 +238,29 @@ struct Listings {
     numbers: Window,
     gangs: Gangs,
     effort: Spent,
+    /// How many roots are pinned.
+    pinned: usize,
+    /// What the expressions of offers have cost others by then.
+    owners: Owners,
 }
 
-/// Lists the gangs that roots may have.
+/// Lists the gangs that the roots of a window may have.
 fn listing_of<'s, F: Finder>(
-    among: &Among<'_, 's>,
+    window: &[Turn<'s>],
+    (in_turn, guaranteed): (&BTreeMap<AdId, &Gang>, &BTreeSet<AdId>),
     collective: &Collective,
     finder: &mut F,
-    (run, round, prices): (&mut F::Run<'s>, &mut Round<'s>, &mut Prices),
+    (mut round, prices): (Round<'s>, &mut Prices),
 ) -> Listings {
-    let Among { turns: window, in_turn, guaranteed, .. } = *among;
     let snapshot = round.snapshot;
-    let accounts = accounts(snapshot);
+    let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
     // what is charged for them may tell them apart
-    let alike = if snapshot.policy.is_none() { finder.alike(run, window, round) } else { BTreeMap::new() };
+    let alike = if snapshot.policy.is_none() { finder.alike(&mut run, window, &mut round) } else { BTreeMap::new() };
     let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair), Spent::default());
-    let mut shares = Shares::of(window, collective);
+    let (mut pinned, mut shares) = (0, Shares::of(window, collective));
     let mut kinds = Kinds::of(window, in_turn, |turn| {
         // what a gang takes of quotas depends on the account
-        finder.kind(run, turn, round).filter(|_| snapshot.policy.is_none())
+        finder.kind(&mut run, turn, &mut round).filter(|_| snapshot.policy.is_none())
     });
     // of a window of many roots, lists that are too short are made anew when all have one
     let wide = (window.len() > collective.gangs_max).then_some(window.len());
@@ -345,27 +270,26 @@ fn listing_of<'s, F: Finder>(
             if !kinds.wants(number, cap, &columns) {
                 continue;
             }
-            let (listed, by_index) = gangs_of(turn, cap, finder, run, round);
+            let (listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
             shares.pay(turn, &listed.gangs);
             effort.candidates = effort.candidates.saturating_add(listed.steps);
             let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
             kinds.add((number, turn), (listed, by_index, cap), &mut columns, bill);
         }
     }
-    let least: BTreeMap<usize, Arc<Vec<Column>>> =
-        among.least.iter().map(|(kind, partners)| (*kind, columns.of_partners(partners))).collect();
     for (number, turn) in window.iter().enumerate() {
         let Some(of_kind) = kinds.gangs(number, &columns) else { continue };
         effort.gangs = effort.gangs.saturating_add(u64::try_from(of_kind.listed).unwrap_or(u64::MAX));
-        let pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
+        let is_pinned = collective.pinned.contains(&turn.ad) || guaranteed.contains(&turn.ad);
+        pinned += usize::from(is_pinned);
         let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
-        let dues = Dues { submitter, pinned, weight: &collective.weight };
+        let dues = Dues { submitter, pinned: is_pinned, weight: &collective.weight };
         let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
-        let least = kinds.kind(number).and_then(|kind| least.get(&kind)).cloned().unwrap_or_default();
-        columns.add((turn, dues), (&of_kind, least), in_turn.get(&turn.ad).copied(), bill);
+        columns.add((turn, dues), &of_kind, in_turn.get(&turn.ad).copied(), bill);
     }
+    finder.end(&mut run, &mut round);
     let (numbers, gangs) = columns.finish();
-    Listings { numbers, gangs, effort }
+    Listings { numbers, gangs, effort, pinned, owners: round.owners }
 }
 
 /// What the gangs of one root cost, and who pays for finding that out.

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::{Accounts, Owners};
-use crate::capacity::Ask;
 use policy::Amount;
 
 use crate::charges::MemberCharges;
@@ -46,15 +45,6 @@ pub trait Finder {
         None
     }
 
-    /// The offers that may be bound to each port of a root, and what a gang takes of each: all that can be, and perhaps others. `None` if only the
-    /// evaluator knows them.
-    fn partners<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>) -> Option<Vec<Partners>> {
-        None
-    }
-
-    /// From here on, [`Finder::alike`] and [`Finder::list`] know nothing of these offers.
-    fn leave_out<'s>(&mut self, _: &mut Self::Run<'s>, _: &BTreeSet<AdId>) {}
-
     /// The best gang of a root as things are now.
     fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found;
 
@@ -70,9 +60,6 @@ pub trait Finder {
     /// What is kept of explanations until the next cycle.
     fn explained(&mut self) -> &mut Explained;
 }
-
-/// Offers that may be bound to a port, each with what a gang takes of it.
-pub type Partners = Vec<(AdId, Ask)>;
 
 /// A root that is to be searched.
 #[derive(Clone, Copy, Debug)]

@@ -57,7 +57,7 @@ pub use collective::{Charged, Collective, Reached, Spent, Together, Weight, nego
 pub use consent::Consent;
 pub use cycle::negotiate;
 pub use explain::{Shortage, bar, shortage, structural, tried};
-pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Partners, Round, Turn};
+pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
 pub use lack::Lack;

@@ -82,9 +82,7 @@ impl Classes {
             let in_turn = root.in_turn.and_then(|number| of_list.get(number).copied());
             numbers.push(Arc::clone(of_list));
             let Root { weight, submitter, priority, band, pinned, has_more, .. } = *root;
-            // what it takes at least is told of resources as they were
-            let (columns, least) = (Arc::clone(columns), Arc::default());
-            Some(Root { weight, submitter, priority, band, pinned, has_more, columns, least, in_turn })
+            Some(Root { weight, submitter, priority, band, pinned, has_more, columns: Arc::clone(columns), in_turn })
         });
         let roots = roots.collect();
         let window = Window { roots, free, seats: window.seats.clone(), fair: window.fair };

@@ -20,7 +20,6 @@ mod exchange;
 mod fairness;
 mod fixed;
 mod flow;
-mod least;
 mod model;
 mod objective;
 mod place;

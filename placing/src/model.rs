@@ -36,9 +36,6 @@ pub struct Root {
     pub columns: Arc<Vec<Column>>,
     /// It may have other gangs, which are not listed. The bound then counts the root as placed.
     pub has_more: bool,
-    /// What each of its gangs takes at least, listed or not: that of one of these columns. Nothing is known if there are none. Columns of several
-    /// roots may be one list.
-    pub least: Arc<Vec<Column>>,
     /// The column that it gets in turn.
     pub in_turn: Choice,
 }

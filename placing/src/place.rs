@@ -6,7 +6,6 @@ use crate::exact::solve;
 use crate::exchange::Exchange;
 use crate::fixed::ONE;
 use crate::flow;
-use crate::least;
 use crate::model::{Choice, Window};
 use crate::objective::weight;
 use crate::prices::{Prices, Rounds};
@@ -77,15 +76,12 @@ pub fn place(window: &Window, effort: Effort) -> Placed {
     let classes = Classes::of(window);
     let counts = Classes::without_scores(&classes.window);
     let mut steps = Steps::new(effort.steps);
-    let most_roots = least::most(window, &mut steps);
-    let weights = window.roots.first().map_or(1, |root| u128::from(root.counts()));
-    let is_equal = are_equal(window);
-    let most = most_roots.filter(|_| is_equal).map(|roots| roots.saturating_mul(weights));
-    let mut search = PlacingSearch { prices: Prices::zero(&counts.window), most, seed: effort.seed, proven: false };
-    let roots_bound = if is_equal { None } else { Some(roots_bound(&counts.window, &mut steps)) };
+    let mut search = PlacingSearch { prices: Prices::zero(&counts.window), seed: effort.seed, proven: false };
+    let roots_bound = if are_equal(window) { None } else { Some(roots_bound(&counts.window, &mut steps)) };
     let choices = search.improve(&classes.window, &counts, &mut steps);
     let reached = weight(window, &choices);
-    let bound = if search.proven { reached } else { search.bound(&counts.window) };
+    let bound = if search.proven { reached } else { search.prices.bound(&counts.window) };
+    let weights = window.roots.first().map_or(1, |root| u128::from(root.counts()));
     Placed {
         choices: classes.expand(window, &choices),
         equal: classes.firsts,
@@ -93,7 +89,7 @@ pub fn place(window: &Window, effort: Effort) -> Placed {
         weight: reached,
         in_turn: weight(window, &in_turn),
         bound,
-        roots_bound: roots_bound.unwrap_or(bound / weights).min(most_roots.unwrap_or(u128::MAX)),
+        roots_bound: roots_bound.unwrap_or(bound / weights),
         proven: search.proven,
         steps: steps.used(),
     }
@@ -121,25 +117,12 @@ fn roots_bound(window: &Window, steps: &mut Steps) -> u128 {
 /// The search for the best placement of a window.
 struct PlacingSearch {
     prices: Prices,
-    /// The most that the weights can come to by what gangs take at least, if that is known.
-    most: Option<u128>,
     seed: u64,
     /// No placement has larger weights, band by band.
     proven: bool,
 }
 
 impl PlacingSearch {
-    /// The most that the weights can come to.
-    fn bound(&self, window: &Window) -> u128 {
-        self.prices.bound(window).min(self.most.unwrap_or(u128::MAX))
-    }
-
-    /// Whether these choices are known to have the most, before there are prices.
-    fn is_most(&self, problem: &Problem<'_>, choices: &[Choice]) -> bool {
-        let reached = || weight(problem.window, choices);
-        problem.objective.bands() == 1 && self.most.is_some_and(|most| reached() >= most)
-    }
-
     /// The best placement that is found. Which roots are placed is looked for in a window without scores, in which more resources are
     /// equal; then the scores are raised.
     fn improve(&mut self, scored: &Window, counts: &Classes, steps: &mut Steps) -> Vec<Choice> {
@@ -152,10 +135,6 @@ impl PlacingSearch {
         let Some(mut state) = State::of(counting, &choices) else { return best.choices };
         let mut most = Best { worth: state.worth().clone(), choices };
         let (mut exchange, mut noise) = (Exchange::of(problem), 1);
-        if self.is_most(problem, &best.choices) {
-            self.proven = true;
-            return PlacingSearch::finish(problem, best, exchange, steps);
-        }
         // 0. At once, if the window is a flow.
         if let Some((choices, is_most)) = flow::most(window, steps) {
             State::of(counting, &choices).into_iter().for_each(|state| _ = most.offer(&state));
@@ -168,19 +147,12 @@ impl PlacingSearch {
         // 1. Walk from the result in turn.
         let mut walk = Walk::new(counting, self.seed);
         walk.run(&mut state, &mut most, steps);
-        if self.is_most(counting, &most.choices) {
-            best.take_over(problem, counts, &most);
-            self.proven = self.is_most(problem, &best.choices);
-        }
-        if self.proven {
-            return PlacingSearch::finish(problem, best, exchange, steps);
-        }
         // 2. Prices.
         let (first, more, rounds_max) = ROUNDS;
         let mut rounds = Rounds::of(window);
         self.prices.improve(&mut rounds, first, steps);
         // 3. Walk from an order by price, each time from another one, and improve the scores.
-        let (mut gained_at, mut before) = (steps.used(), (most.worth.clone(), self.bound(window)));
+        let (mut gained_at, mut before) = (steps.used(), (most.worth.clone(), self.prices.bound(window)));
         while !self.proven && steps.used() <= gained_at.saturating_mul(PATIENCE.1).saturating_add(PATIENCE.0) {
             let Some(mut state) = walk.by_price(&self.prices, noise, steps) else { break };
             most.offer(&state);
@@ -189,13 +161,13 @@ impl PlacingSearch {
             exchange.run(&mut best, steps);
             // 4. A small window exactly, once there is a good placement to begin with.
             self.proven = noise == 1 && solve(problem, &mut best, steps);
-            self.proven |= problem.objective.bands() == 1 && weight(scored, &best.choices) >= self.bound(window);
+            self.proven |= problem.objective.bands() == 1 && weight(scored, &best.choices) >= self.prices.bound(window);
             noise = NOISE;
             // 5. Other prices.
             if !self.proven && rounds.done() < rounds_max {
                 self.prices.improve(&mut rounds, more, steps);
             }
-            let now = (most.worth.clone(), self.bound(window));
+            let now = (most.worth.clone(), self.prices.bound(window));
             if now != before {
                 (gained_at, before) = (steps.used(), now);
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Gang, Listed, Partners, Round, Score, Snapshot, Turn};
+use matchmaker::{AdId, Gang, Listed, Round, Score, Snapshot, Turn};
 use smallvec::{SmallVec, smallvec};
 
 use super::run::Run;
@@ -136,48 +136,7 @@ impl Indexed {
         let candidates = sets.iter().filter_map(|set| run.candidate_sets.get(*set));
         let mut all = Bits::none(rows);
         candidates.for_each(|candidates| all.or(&candidates.may));
-        all.and_not(&run.left_out);
         self.tables.group(&mut signatures, &all, round.snapshot, &mut run.likewise)
-    }
-
-    /// The offers of each port of a root, see [`matchmaker::Finder::partners`].
-    pub(super) fn partners_of(
-        &mut self,
-        run: &Run<'_>,
-        turn: &Turn<'_>,
-        round: &mut Round<'_>,
-    ) -> Option<Vec<Partners>> {
-        let ports = self.listed_by_index(run, turn)?;
-        self.tables.table.words.meter.begin(round.accounts.for_one(turn.submitter));
-        let mut known = self.tables.known();
-        let mut hub: Option<Vec<u32>> = None;
-        let mut partners = |port: &usize| {
-            let candidates = run.candidate_sets.get(*port)?;
-            let rows = match &hub {
-                Some(hub) => run.joined_ports.get(*port)?.as_ref()?.joinable(hub, &mut known),
-                None => candidates.may.iter().filter(|row| candidates.passes(*row, &mut known)).collect(),
-            };
-            let mut offers = Partners::with_capacity(rows.len());
-            for row in &rows {
-                let place = known.table.rows.get(as_usize(*row))?.place();
-                offers.push((AdId::at(place), known.availability.take_of(candidates.ask, place)?.ask.clone()));
-            }
-            hub.get_or_insert(rows);
-            Some(offers)
-        };
-        let partners: Option<Vec<Partners>> = ports.iter().map(&mut partners).collect();
-        let doubt = known.doubt;
-        let (steps, dry) = self.tables.table.words.meter.end();
-        round.accounts.pay(turn.submitter, steps);
-        partners.filter(|_| !doubt && !dry)
-    }
-
-    /// See [`matchmaker::Finder::leave_out`].
-    pub(super) fn leave_out_of(&self, run: &mut Run<'_>, offers: &BTreeSet<AdId>) {
-        run.left_out = Bits::none(self.tables.table.rows.len());
-        for row in offers.iter().flat_map(|offer| self.tables.table.rows_of(offer.place())) {
-            run.left_out.set(row, true);
-        }
     }
 
     /// The gangs of a root, see [`matchmaker::Finder::list`].
@@ -191,9 +150,7 @@ impl Indexed {
         let ports = self.listed_by_index(run, turn)?;
         let (first, rest) = ports.split_first()?;
         let own = round.snapshot.ad(turn.ad).map(|ad| ad.key.namespace.as_str());
-        let mut left_out = Bits::none(self.tables.table.rows.len());
-        left_out.or(&run.likewise);
-        left_out.or(&run.left_out);
+        let mut left_out = run.likewise.clone();
         if !round.snapshot.barred.is_empty() {
             self.tables.bar(round.snapshot, own, &mut left_out);
         }

@@ -45,8 +45,6 @@ pub struct Run<'s> {
     pub(super) whys: Whys,
     /// Rows that are like another one, which is listed for them.
     pub(super) likewise: Bits,
-    /// Rows that are not listed.
-    pub(super) left_out: Bits,
 }
 
 /// The keys of the roots of a cycle.
@@ -84,7 +82,6 @@ impl<'s> Run<'s> {
             bound: Vec::new(),
             whys: Whys::default(),
             likewise: Bits::none(0),
-            left_out: Bits::none(0),
         }
     }
 }

@@ -146,33 +146,6 @@ impl JoinedPort {
         rows
     }
 
-    /// The candidates that agree with one of these partners at port 0, whether they have room or not.
-    pub(crate) fn joinable(&self, hub: &[u32], known: &mut Known<'_>) -> Vec<u32> {
-        let mut rows = Vec::new();
-        for partition in &self.partitions {
-            let mut left: Vec<Vec<u32>> = partition.lists.iter().map(|list| list.rows.clone()).collect();
-            let mut count: usize = left.iter().map(Vec::len).sum();
-            for hub in hub.iter().copied().filter(|hub| !partition.unjoinable.get(as_usize(*hub))) {
-                if count == 0 {
-                    break;
-                }
-                known.table.words.meter.spend(1);
-                let list = as_usize(partition.list_for(hub, known.table));
-                let Some((own, list)) = left.get_mut(list).zip(partition.lists.get(list)) else { continue };
-                let before = rows.len();
-                own.retain(|row| {
-                    let agrees = list.agrees || known.agree(&partition.joins, hub, *row, self.port);
-                    if agrees {
-                        rows.push(*row);
-                    }
-                    !agrees
-                });
-                count -= rows.len() - before;
-            }
-        }
-        rows
-    }
-
     /// Whether all candidates are full.
     pub(crate) fn is_empty(&mut self, known: &Known<'_>) -> bool {
         while self.all.get(self.alive).is_some_and(|row| known.is_full(*row)) {

@@ -11,7 +11,7 @@ use super::quotas::Caps;
 use super::{Bill, Weight, weight};
 use crate::capacity::{Ask, Res};
 use crate::charges::Prices;
-use crate::finder::{Partners, Turn};
+use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::plain::Listed;
@@ -170,7 +170,7 @@ impl<'s> Columns<'s> {
     pub(crate) fn add(
         &mut self,
         (turn, dues): (&Turn<'s>, Dues<'_>),
-        (of_kind, least): (&OfKind, Arc<Vec<Column>>),
+        of_kind: &OfKind,
         in_turn: Option<&Gang>,
         mut bill: Bill<'_>,
     ) {
@@ -186,26 +186,10 @@ impl<'s> Columns<'s> {
             pinned: dues.pinned,
             has_more: of_kind.has_more,
             columns: Arc::clone(&of_kind.columns),
-            least,
             in_turn: takes.and_then(|takes| of_kind.number(&takes)),
         });
         self.gangs.push(Arc::clone(&of_kind.gangs));
         self.roots.push(turn.ad);
-    }
-
-    /// What gangs take at least, if each takes one of these offers.
-    pub(crate) fn of_partners(&mut self, partners: &Partners) -> Arc<Vec<Column>> {
-        let snapshot = self.snapshot;
-        let column = |(ad, ask): &(AdId, Ask)| {
-            let amounts = match snapshot.ad(*ad).and_then(PoolAd::offer) {
-                // what a seat takes may be taken already
-                Some(offer) if ask.share.is_none() => self.amounts(*ad, offer, ask),
-                _ => OfferAmounts::new(),
-            };
-            let takes = amounts.into_iter().map(|(resource, amount)| Take::Units { resource, amount });
-            Column { takes: takes.collect(), score: Default::default() }
-        };
-        Arc::new(partners.iter().map(column).collect())
     }
 
     /// The window, and the gangs of its columns.

@@ -238,39 +238,6 @@ fn p12_every_price_gives_a_bound() {
 }
 
 #[test]
-fn p12_what_gangs_take_at_least_gives_a_bound_though_some_are_not_listed() {
-    let mut tighter = 0;
-    for seed in 0..3_000 {
-        let mut window = window(seed, SMALL);
-        let exact = place(&window, EFFORT);
-        for root in &mut window.roots {
-            let units = |take: &&Take| matches!(take, Take::Units { .. });
-            let without_seats = |column: &placing::Column| placing::Column {
-                takes: column.takes.iter().filter(units).copied().collect(),
-                ..placing::Column::default()
-            };
-            root.least = Arc::new(root.columns.iter().map(without_seats).collect());
-        }
-        let told = place(&window, EFFORT);
-        assert_eq!(
-            (told.weight, fits(&window, &told.choices)),
-            (exact.weight, true),
-            "seed {seed}: {told:?} {exact:?}"
-        );
-        for root in window.roots.iter_mut().filter(|root| root.columns.len() > 1) {
-            root.has_more = true;
-            Arc::make_mut(&mut root.columns).truncate(1);
-        }
-        in_turn(&mut window);
-        let some = place(&window, EFFORT);
-        assert!(some.bound >= exact.weight && some.weight <= some.bound, "seed {seed}: {some:?} {exact:?}");
-        window.roots.iter_mut().for_each(|root| root.least = Arc::default());
-        tighter += u32::from(some.bound < place(&window, EFFORT).bound);
-    }
-    assert!(tighter > 100, "in {tighter} windows");
-}
-
-#[test]
 fn p13_with_one_port_and_whole_offers_pinning_everybody_costs_nothing() {
     let mut pinned = 0;
     for seed in 0..2_000 {
