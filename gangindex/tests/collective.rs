@@ -7,7 +7,7 @@ mod world;
 #[cfg(test)]
 mod tests {
     use gangindex::Indexed;
-    use matchmaker::{Collective, Config, Plain, negotiate_together};
+    use matchmaker::{Collective, Config, Plain, PoolAd, Together, negotiate_together};
     use proptest::prelude::*;
 
     use super::alike;
@@ -17,6 +17,17 @@ mod tests {
 
     fn bytes() -> impl Strategy<Value = Vec<u8>> {
         proptest::collection::vec(any::<u8>(), 20..400)
+    }
+
+    /// Jobs placed together by both finders, which find the same.
+    fn indexed_and_plain(ads: Vec<PoolAd>) -> [Together; 2] {
+        let snapshot = alike::snapshot(ads);
+        let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
+        let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
+        let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
+        assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
+        assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
+        [indexed, plain]
     }
 
     proptest! {
@@ -66,12 +77,7 @@ mod tests {
             ads.push(offer("License", number, &format!("App = \"sim\"; Valid = {}", number % 2)));
         }
         ads.extend((0..40).map(|number| alike::job(number, 64 << (number % 2))));
-        let snapshot = alike::snapshot(ads);
-        let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
-        let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
-        let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
-        assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
-        assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
+        let [indexed, plain] = indexed_and_plain(ads);
         // in each of two subnets there are small machines, which are too small for every other job, and others
         assert_eq!(indexed.effort.gangs, 20 * 4 + 20 * 2);
         assert_eq!(plain.effort.gangs, (20 * 30 + 20 * 20) * 15);
@@ -91,12 +97,7 @@ mod tests {
                 ads.push(offer("License", number, &format!("App = \"sim\"; Valid = {}", number % 3)));
             }
             ads.extend((0..jobs).map(|number| alike::job(number, 64 << (number % 2))));
-            let snapshot = alike::snapshot(ads);
-            let (config, collective) = (Config { explains: false, ..Config::product() }, Collective::default());
-            let indexed = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
-            let plain = negotiate_together(&snapshot, &config, NOW, &mut Plain::default(), &collective);
-            assert_eq!(indexed.cycle.gangs, plain.cycle.gangs);
-            assert_eq!((indexed.placed, indexed.bound), (plain.placed, plain.bound));
+            let [indexed, _] = indexed_and_plain(ads);
             let roots: std::collections::BTreeSet<_> = indexed.cycle.gangs.iter().map(matchmaker::Gang::root).collect();
             assert_eq!(roots.len(), indexed.placed.gangs);
             indexed.effort.candidates

@@ -59,6 +59,11 @@ impl Pause {
         pause_ms
     }
 
+    /// It lasts until then at least, and nothing went wrong.
+    pub(crate) fn lasts_until(&mut self, until_ms: u64) {
+        self.until_ms = self.until_ms.max(until_ms);
+    }
+
     /// How often in a row it went wrong.
     pub(crate) fn times(&self) -> u32 {
         self.times

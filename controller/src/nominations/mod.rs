@@ -196,7 +196,7 @@ impl Nominations {
 
     /// A nomination is gone. If the job did not claim what was preempted for it, nothing is preempted for this job for a while, no matter why
     /// the nomination ended. If it did not claim what was reserved, nothing is reserved for its account for a while, and for twice as long each
-    /// time; and so if its claim uses less than was kept idle for it.
+    /// time. A claim that uses less than was kept idle for it is judged later.
     fn has_ended(&mut self, uid: &str, mut seen: FirstSeen, objects: &Objects, now_ms: u64) {
         let job = objects.jobs.by_uid(uid).map(|(_, held)| held);
         let claim = job.filter(|held| job_state(held, objects) == JobState::Held).and_then(|held| held.object.claim());
@@ -219,20 +219,25 @@ impl Nominations {
     fn judge_uses(&mut self, objects: &Objects, now_ms: u64) {
         for (account, is_enough) in self.uses.judge(objects, now_ms) {
             if !is_enough {
-                self.rest(account, objects, now_ms);
+                self.rest_once(account, objects, now_ms);
             } else if self.rests.get(&account).is_some_and(|pause| !pause.lasts(now_ms)) {
                 self.rests.remove(&account);
             }
         }
     }
 
-    /// Reserves nothing for an account for a while.
+    /// Reserves nothing for an account for a while, as what was reserved was not claimed: twice as long each time.
     fn rest(&mut self, account: String, objects: &Objects, now_ms: u64) {
-        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
-        let Some(rules) = rules else { return drop(self.rests.remove(&account)) };
+        let Some(for_ms) = reserved_ms(objects) else { return drop(self.rests.remove(&account)) };
         let pause = self.rests.entry(account).or_default();
-        let pause_ms = Backoff::new(seconds_ms(rules.for_seconds), REST_MAX_MS).pause_ms(pause.times(), 0);
-        pause.begin(pause_ms, now_ms);
+        pause.begin(Backoff::new(for_ms, REST_MAX_MS).pause_ms(pause.times(), 0), now_ms);
+    }
+
+    /// The same, as what was reserved was hardly used: each time as long. Whoever has short jobs that need many offers does nothing wrong, but
+    /// does not keep a pool idle all the time.
+    fn rest_once(&mut self, account: String, objects: &Objects, now_ms: u64) {
+        let Some(for_ms) = reserved_ms(objects) else { return };
+        self.rests.entry(account).or_default().lasts_until(now_ms.saturating_add(for_ms));
     }
 
     /// What is known of a nomination that is stored. The states of its victims are those of now, if no others are given.
@@ -300,6 +305,11 @@ fn lasts_ms(terms: &PolicyTerms, kind: NominationKind) -> Option<u64> {
         NominationKind::Reservation => terms.reservation.as_ref()?.for_seconds,
     };
     Some(seconds_ms(seconds))
+}
+
+/// How long a gang is reserved, in milliseconds; none if nothing is reserved.
+fn reserved_ms(objects: &Objects) -> Option<u64> {
+    lasts_ms(&objects.pool_policy.as_ref()?.terms, NominationKind::Reservation)
 }
 
 fn seconds_ms(seconds: i64) -> u64 {
