@@ -275,6 +275,7 @@ fn reasons_of_a_claim_that_is_released() {
     stop("Hold");
     here.kubectl(&["delete", "gmatch", "--all"], None);
     shows(&here, "Claimed", "MatchDeleted");
+    assert_eq!(condition(&here.get("gmj/j"), "Claimed").2, "the Match was deleted");
     stop("None");
     shows(&here, "Claimed", "Committed");
 
