@@ -71,9 +71,6 @@ const PRED_BYTES: usize = 256;
 /// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
 const ROWS_OF_A_STEP: usize = 4096;
 
-/// How many nodes of conditions are looked at in the time of a unit of fuel.
-const NODES_OF_FUEL: usize = 64;
-
 /// Of how many values the evaluator is asked to find out whether a condition is true of none.
 const VALUES_MAX: usize = 16;
 
@@ -280,15 +277,11 @@ impl Preds {
     }
 }
 
-/// Looks at all rows, and pays for it: a long condition takes as much longer as it has more nodes.
 fn answer(term: &CompiledExpr, columns: &[u32], table: &mut Table) -> Answer {
-    let rows = table.rows.len();
-    let of_column = |column: &u32| table.columns.get(*column).map_or(0, |column| column.cells().len());
-    let looks = if let [column] = columns { of_column(column) } else { rows };
-    table.words.meter.spend((looks * term.nodes() / NODES_OF_FUEL) as u64);
     if let [column] = columns {
         return answer_by_value(term, *column, table);
     }
+    let rows = table.rows.len();
     let (columns, words, context) = table.row_context();
     let mut row_context = RowContext::new(columns, words, context);
     let (mut yes, mut open) = (Bits::none(rows), Bits::none(rows));

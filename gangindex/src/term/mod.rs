@@ -262,11 +262,6 @@ impl CompiledExpr {
         }
     }
 
-    /// How many nodes it has.
-    pub(crate) fn nodes(&self) -> usize {
-        1 + self.parts().iter().map(CompiledExpr::nodes).sum::<usize>()
-    }
-
     /// Calls `see` with every port and column that the term reads.
     pub(crate) fn reads(&self, see: &mut dyn FnMut(Var, u32)) {
         if let CompiledExpr::Column(var, column) = self {

@@ -9,13 +9,6 @@ use crate::search::candidates::Known;
 use crate::table::Bits;
 use crate::term::{CompiledExpr, ReadSet};
 
-/// How many rows are looked at for one conjunct of the root in the time of a unit of fuel: its answer is looked at many times, for counts and for
-/// what could be left out. And how many for one conjunct of an offer.
-const OWN_ROWS_OF_FUEL: usize = 256;
-const THEIR_ROWS_OF_FUEL: usize = 2048;
-/// What compiling a conjunct takes, in fuel.
-const COMPILING: usize = 4;
-
 /// All that is known of a port before any partner is bound.
 pub(crate) struct View {
     /// Rows that a root of this namespace may be bound to.
@@ -82,7 +75,6 @@ impl View {
         known.table.renew_work();
         let asking = Asking { root, port, partner: None };
         let Parts { list, missing: own_missing } = asking.parts(known.table);
-        pay(list.len(), OWN_ROWS_OF_FUEL, known)?;
         let answers = &mut pool.answers;
         let own: Vec<Answered> = list.into_iter().map(|part| answered(part, &admitted, answers, known)).collect();
         let mut unsure = pool.rows.shared.clone();
@@ -99,7 +91,6 @@ impl View {
             late |= example.1 > 0 && example.0.is_seen_late(example.1, root, port);
             let asking = Asking { partner: Some((&*example.0, example.1)), ..Asking { root, port, partner: None } };
             let Parts { list, missing } = asking.parts(known.table);
-            pay(list.len(), THEIR_ROWS_OF_FUEL, known)?;
             let parts: Vec<Answered> = list.into_iter().map(|part| answered(part, &rows, answers, known)).collect();
             for part in &parts {
                 match part {
@@ -207,13 +198,6 @@ impl Answered {
     }
 }
 
-/// Pays for so many conjuncts; none if there is no fuel left.
-fn pay(conjuncts: usize, rows_of_fuel: usize, known: &mut Known<'_>) -> Option<()> {
-    let meter = &mut known.table.words.meter;
-    meter.spend((conjuncts * (COMPILING + known.table.rows.len() / rows_of_fuel)) as u64);
-    meter.has_fuel().then_some(())
-}
-
 /// The answer of a part for these rows.
 fn answered(part: RootPart, among: &Bits, answers: &mut Answers, known: &mut Known<'_>) -> Answered {
     match part {
@@ -221,8 +205,6 @@ fn answered(part: RootPart, among: &Bits, answers: &mut Answers, known: &mut Kno
         RootPart::Never => Answered::Fails { rows: among.clone(), open: None, term: None },
         RootPart::Join(term) => Answered::Join(term),
         RootPart::Opaque => Answered::Opaque,
-        // Nothing is told of a root whose steps have ended.
-        RootPart::Alone(_) if !known.table.words.meter.has_fuel() => Answered::Opaque,
         RootPart::Alone(term) => {
             let answer = answers.of(&term, known);
             let mut rows = among.clone();
