@@ -40,8 +40,8 @@ pub struct AdFields {
     pub expressions: Option<BTreeMap<String, ExprText>>,
 
     /// The condition on the partner of an ad without ports: only a partner for which it is true is accepted. The
-    /// partner is called other. Absent: every partner is accepted; a Job then needs a request or ports. At most 16384
-    /// characters. Example: other.Type == "Machine" && other.Memory >= 64 (in a Job), other.Owner != "riffraff" (in an offer)
+    /// partner is called other. Absent: every partner is accepted. At most 16384 characters. Example: other.Type ==
+    /// "Machine" && other.Memory >= 64 (in a Job), other.Owner != "riffraff" (in an offer)
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<ExprText>,
 

@@ -285,17 +285,17 @@ impl<'s> AccountQueue<'s> {
 
     /// Whether any claim on this offer takes of a counter of which nothing is left for the root that was served last.
     pub(crate) fn is_closed(&self, ad: AdId) -> bool {
-        self.turn.is_some_and(|turn| self.is_closed_to(turn.own_roots, ad))
+        self.turn.is_some_and(|turn| self.is_closed_to(turn.own_roots, ad, |_| true))
     }
 
-    /// The same for these own roots of an account.
-    pub(crate) fn is_closed_to(&self, own_roots: Node, ad: AdId) -> bool {
+    /// The same for these own roots of an account, where only some bounds count.
+    pub(crate) fn is_closed_to(&self, own_roots: Node, ad: AdId, counts: impl Fn(&Bound<'_>) -> bool) -> bool {
         let Some(counted) = self.policy.offers.get(ad) else { return false };
         let Some(offer) = self.snapshot.ad(ad).and_then(|ad| ad.offer()) else { return false };
         // A shared seat that the account holds already takes nothing more.
         let is_shared = offer.shared_by.is_some();
         let quotas = self.order.quotas();
-        let has_none = |number: usize| quotas.bound_of(own_roots, number, 1).is_some();
+        let has_none = |number: usize| quotas.bound_of(own_roots, number, 1).as_ref().is_some_and(&counts);
         let mut counters = self.policy.always_count(counted, &offer.capacity);
         !is_shared && counters.any(|counter| self.number(counter).is_some_and(has_none))
     }

@@ -1,6 +1,6 @@
 //! What quotas say to a root beside the gangs of a cycle, for explanations: the cycle itself asks its queue.
 
-use policy::{LEAST_CHARGE, Node};
+use policy::{Bound, LEAST_CHARGE, Node};
 
 use crate::account_queue::AccountQueue;
 use crate::charges::Prices;
@@ -23,20 +23,22 @@ impl<'s> QuotaCheck<'s> {
         Some(QuotaCheck { queue, config, now })
     }
 
-    /// Which quota does not let a root have this gang.
+    /// Which `max` does not let a root have this gang. What is set aside for others is not looked at: that depends on what is free.
     pub fn against(&self, root: &Root, gang: &Gang) -> Option<QuotaExceeded> {
         let charge = self.queue.numbered_charge_of(root, gang, self.config, self.now);
-        self.queue.exceeded_by_charge(self.own_roots(root)?, &charge)
+        let exceeded = self.queue.exceeded_by_charge(self.own_roots(root)?, &charge)?;
+        matches!(exceeded, QuotaExceeded::Max { .. }).then_some(exceeded)
     }
 
-    /// Whether a quota lets a root have no gang with this offer.
+    /// Whether a `max` lets a root have no gang with this offer.
     pub fn closes(&self, root: &Root, offer: AdId) -> bool {
         let Some(own_roots) = self.own_roots(root) else { return false };
         let quotas = self.queue.quotas();
-        let has_none = |number, amount| quotas.bound_of(own_roots, number, amount).is_some();
+        let is_max = |bound: &Bound<'_>| matches!(bound, Bound::Max { .. });
+        let has_none = |number, amount| quotas.bound_of(own_roots, number, amount).as_ref().is_some_and(is_max);
         has_none(quotas.gangs(), 1)
             || has_none(quotas.charge(), LEAST_CHARGE)
-            || self.queue.is_closed_to(own_roots, offer)
+            || self.queue.is_closed_to(own_roots, offer, is_max)
     }
 
     fn own_roots(&self, root: &Root) -> Option<Node> {

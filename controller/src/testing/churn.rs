@@ -85,6 +85,7 @@ impl Churn {
         ]);
         let mut spec = spec;
         spec.as_object_mut().unwrap().entry("attributes").or_insert(json!({"a": 1}));
+        spec.as_object_mut().unwrap().entry("constraint").or_insert(json!("true"));
         let claim = json!({"match": "m", "uid": self.match_uid()});
         let told = json!([{"type": "Claimed", "status": "True", "reason": "Committed", "message": "",
             "lastTransitionTime": "2026-11-21T14:00:00Z"}]);

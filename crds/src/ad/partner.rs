@@ -7,19 +7,20 @@ use super::{Rejected, message, units};
 use crate::conditions::reasons;
 use crate::{AdFields, Job};
 
-/// Checks that a Job says which partners it wants, and warns if it takes just any. Attributes alone do not say it: with a misspelled
-/// `constraint` they would be left, and the job would take the first offer.
+/// Checks that a Job says something, and warns if it takes just any partner.
 ///
 /// # Errors
-/// If it has no constraint, no port and no request.
+/// If it says nothing at all.
 pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
-    let AdFields { classad, constraint, request, ports, .. } = &job.spec.ad;
+    let AdFields { classad, constraint, request, ports, attributes, expressions, .. } = &job.spec.ad;
     let names = classad.is_some()
         || constraint.is_some()
         || ports.as_ref().is_some_and(|ports| !ports.is_empty())
         || request.as_ref().is_some_and(|request| !request.is_empty())
         || draft.place("Requirements").is_some();
-    if !names {
+    let says = attributes.as_ref().is_some_and(|all| !all.is_empty())
+        || expressions.as_ref().is_some_and(|all| !all.is_empty());
+    if !names && !says {
         let message = "spec: the job asks for no partner; write `constraint`, such as other.Type == \"Machine\", or `request`, or `ports` \
                        (`constraint: \"true\"` accepts any offer, even a license)";
         return Err(Rejected::new(reasons::INVALID_PORT, message));
@@ -36,6 +37,12 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     }));
     // What the pods of a template request restricts its offers, too.
     let requests = job.spec.workload.as_ref().is_some_and(|workload| workload.job_template.is_some());
+    if !names && !requests {
+        // A misspelled `constraint` is cut off by the API server, and what is left accepts everything.
+        let warning = "spec: has no constraint, so the job accepts any offer, even a license; write `constraint`, for example \
+                       other.Type == \"Machine\"";
+        draft.warnings.push(warning.to_owned());
+    }
     let ports = job.spec.ad.ports.iter().flatten().enumerate().filter(|_| !requests);
     let open = ports.filter(|(_, port)| port.constraint.is_none() && port.request.is_none());
     draft.warnings.extend(open.map(|(index, port)| {

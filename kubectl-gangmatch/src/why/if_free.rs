@@ -18,7 +18,7 @@ pub(crate) fn if_free(case: &mut Case<'_>, root: &Root, inspected: &[Inspected])
     let needed: BTreeSet<AdId> = inspected
         .iter()
         .filter(|found| !found.offers.iter().any(Pair::is_free))
-        .flat_map(|found| found.offers.iter().filter(|pair| pair.busy).map(|pair| pair.offer))
+        .flat_map(|found| found.offers.iter().filter(|pair| would_do(pair)).map(|pair| pair.offer))
         .collect();
     let least = freed(&case.left, &needed);
     let with_least = gang(case, least, root);
@@ -27,7 +27,7 @@ pub(crate) fn if_free(case: &mut Case<'_>, root: &Root, inspected: &[Inspected])
         let free = case.left.emptied();
         gang(case, free, root)
     })?;
-    let is_busy = |id| inspected.iter().flat_map(|found| &found.offers).any(|pair| pair.offer == id && pair.busy);
+    let is_busy = |id| inspected.iter().flat_map(|found| &found.offers).any(|pair| pair.offer == id && would_do(pair));
     let taken = gang.members.iter().skip(1).filter(|member| is_busy(member.ad));
     Some(IfFree {
         members: summary(&case.snapshot, &gang),
@@ -35,6 +35,11 @@ pub(crate) fn if_free(case: &mut Case<'_>, root: &Root, inspected: &[Inspected])
         quota: quota_against(case, root, &gang),
         taken: taken.map(|member| case.taken(member.ad)).collect(),
     })
+}
+
+/// Whether an offer is taken that would do otherwise.
+fn would_do(pair: &Pair) -> bool {
+    pair.busy && pair.agrees()
 }
 
 /// The pool when nothing of these offers is taken, without roots and accounts.

@@ -81,7 +81,7 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
 /// What a job would get, and what of it has to become free.
 fn if_free_text(free: &IfFree) -> String {
     let offers: Vec<&str> = free.taken.iter().map(|taken| taken.offer.as_str()).collect();
-    let of_these = format!("{} {} free", listed(&offers), if offers.len() == 1 { "were" } else { "were all" });
+    let of_these = format!("{} {} free", listed(&offers), if offers.len() < 3 { "were" } else { "were all" });
     let when = if free.only_needed && !offers.is_empty() { of_these } else { "nothing were taken".to_owned() };
     match &free.quota {
         Some(quota) => format!("Even if {when}, a quota would not let it have {}: {quota}.", free.members),
