@@ -315,10 +315,10 @@ fn shares_seats(gang: &Gang) -> bool {
 type RootPlace = (Option<Node>, u32);
 
 /// A root that waits: its priority, its age, its ad, its number and the own roots of its account.
-type Waiting = (Reverse<i32>, i64, AdId, usize, Node);
+type InLine = (Reverse<i32>, i64, AdId, usize, Node);
 
 /// Roots in the order in which each account's own ones are served: only that matters.
-fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator<Item = usize>) -> Vec<Waiting> {
+fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator<Item = usize>) -> Vec<InLine> {
     let numbers = numbers.into_iter();
     let mut waiting = Vec::with_capacity(numbers.size_hint().0);
     waiting.extend(numbers.filter_map(|number| {
@@ -330,7 +330,7 @@ fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator
     waiting
 }
 
-fn jobs(waiting: &[Waiting]) -> impl Iterator<Item = (Node, usize)> + Clone {
+fn jobs(waiting: &[InLine]) -> impl Iterator<Item = (Node, usize)> + Clone {
     waiting.iter().map(|(.., number, own_roots)| (*own_roots, *number))
 }
 

@@ -180,12 +180,14 @@ fn wherever_the_controller_is_killed_its_successor_goes_on() {
 /// The reserved gang is claimed and used for so long; then another job has one of the machines for ever, and `big2` waits for both.
 fn used_for(stage: &mut Stage, milliseconds: i64) {
     full(stage, &reservation(600), Some(180)).unwrap();
+    stage.merge("jobs", "big2", &json!({"suspend": true}));
     stage.until("a gang is reserved", |stage| is_reserved(stage, "big")).unwrap();
     stage.until("the big job is claimed", |stage| stage.phase("big") == "Claimed").unwrap();
     stage.pass(milliseconds);
     stage.create(&job("third", &json!({"priority": 1})));
     stage.delete("jobs", "big");
     stage.until("the other job is claimed", |stage| stage.phase("third") == "Claimed").unwrap();
+    stage.merge("jobs", "big2", &json!({"suspend": false}));
 }
 
 #[test]
@@ -201,6 +203,6 @@ fn t2_a_tenant_that_hardly_uses_what_was_kept_idle_for_it_has_to_wait() {
 fn t2_a_tenant_that_uses_as_much_as_was_kept_idle_for_it_does_not_wait() {
     let mut stage = Stage::new(None, Twist::None);
     used_for(&mut stage, 100_000);
-    stage.pass(5_000);
+    stage.pass(70_000);
     assert!(is_reserved(&stage, "big2"), "{}", status(&stage, "big2"));
 }

@@ -60,8 +60,8 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         line(&mut text, 0, &if_free_text(free));
         let told: BTreeSet<&str> =
             answer.ports.iter().flat_map(|port| &port.taken_offers).map(|taken| taken.offer.as_str()).collect();
-        let untold = free.taken.iter().filter(|taken| !told.contains(taken.offer.as_str()));
-        untold.for_each(|taken| taken_text(&mut text, 2, taken));
+        let others = free.taken.iter().filter(|taken| !told.contains(taken.offer.as_str()));
+        others.for_each(|taken| taken_text(&mut text, 2, taken));
     }
     if let Some(preemption) = &answer.preemption {
         text.push('\n');

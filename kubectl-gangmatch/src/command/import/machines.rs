@@ -66,7 +66,7 @@ const WHILE_FREE: [(&str, &str); 2] = [("State", "Unclaimed"), ("Activity", "Idl
 const DIVIDED: [&str; 4] = ["Cpus", "Disk", "GPUs", "Memory"];
 
 /// What becomes of an attribute.
-enum Fate {
+enum AttributeFate {
     Kept,
     /// An agent has to publish it, as a value of this type.
     OfTheMoment(&'static str),
@@ -76,16 +76,16 @@ enum Fate {
     Elsewhere,
 }
 
-impl Fate {
-    fn of(name: &str, expr: &Expr) -> Fate {
+impl AttributeFate {
+    fn of(name: &str, expr: &Expr) -> AttributeFate {
         let is_in = |list: &[&str]| list.iter().any(|own| own.eq_ignore_ascii_case(name));
         let moment = OF_THE_MOMENT.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         match moment.filter(|_| expr.as_literal().is_some()) {
-            Some((_, kind)) => Fate::OfTheMoment(kind),
-            None if is_in(&ELSEWHERE) => Fate::Elsewhere,
-            None if is_in(&POLICIES) => Fate::Policy,
-            None if is_left_out(name) => Fate::LeftOut,
-            None => Fate::Kept,
+            Some((_, kind)) => AttributeFate::OfTheMoment(kind),
+            None if is_in(&ELSEWHERE) => AttributeFate::Elsewhere,
+            None if is_in(&POLICIES) => AttributeFate::Policy,
+            None if is_left_out(name) => AttributeFate::LeftOut,
+            None => AttributeFate::Kept,
         }
     }
 }
@@ -144,11 +144,11 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
     let (mut attributes, mut expressions) = (Map::new(), Map::new());
     let (mut dynamic, mut policies) = (Vec::new(), Vec::new());
     for (name, expr) in ad.iter() {
-        match Fate::of(name.as_str(), expr) {
-            Fate::OfTheMoment(kind) => dynamic.push((name.to_string(), kind)),
-            Fate::Policy => policies.push(name.to_string()),
-            Fate::LeftOut | Fate::Elsewhere => {}
-            Fate::Kept => {
+        match AttributeFate::of(name.as_str(), expr) {
+            AttributeFate::OfTheMoment(kind) => dynamic.push((name.to_string(), kind)),
+            AttributeFate::Policy => policies.push(name.to_string()),
+            AttributeFate::LeftOut | AttributeFate::Elsewhere => {}
+            AttributeFate::Kept => {
                 match literal(whole(ad, name.as_str()).unwrap_or(expr)) {
                     Some(value) => attributes.insert(name.to_string(), value),
                     None => expressions.insert(name.to_string(), json!(scoped(expr).text)),
@@ -213,10 +213,10 @@ fn left_out_of_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> scope::Scoped) -> Vec<(
         let Some(expr) = ad.get(&reader) else { continue };
         for name in scoped(expr).own {
             let Some(expr) = ad.get(&name).filter(|_| known.insert(name.to_ascii_lowercase())) else { continue };
-            match Fate::of(&name, expr) {
-                Fate::LeftOut | Fate::Policy => found.push((reader.clone(), name)),
-                Fate::Kept => pending.push(name),
-                Fate::OfTheMoment(_) | Fate::Elsewhere => {}
+            match AttributeFate::of(&name, expr) {
+                AttributeFate::LeftOut | AttributeFate::Policy => found.push((reader.clone(), name)),
+                AttributeFate::Kept => pending.push(name),
+                AttributeFate::OfTheMoment(_) | AttributeFate::Elsewhere => {}
             }
         }
     }
