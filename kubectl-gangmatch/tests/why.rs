@@ -295,7 +295,7 @@ mod tests {
                 let cited = |one: &&str| {
                     one.rsplit_once('/').is_some_and(|(_, name)| manifest.contains(&format!("{{name: {name}}}")))
                 };
-                is("Job", &format!("{job},")) || evidence.iter().any(|one| cited(&one))
+                is("Job", &format!("{job},")) || evidence.iter().any(cited)
             };
             let kept: Vec<&str> = lab.split("\n---\n").filter(is_kept).collect();
             let again = json(&["why", job, "-f", &file(&format!("cited-{job}"), &kept.join("\n---\n"))]);

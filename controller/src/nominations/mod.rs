@@ -228,7 +228,10 @@ impl Nominations {
 
     /// Reserves nothing for an account for a while, as what was reserved was not claimed: twice as long each time.
     fn rest(&mut self, account: String, objects: &Objects, now_ms: u64) {
-        let Some(for_ms) = reserved_ms(objects) else { return drop(self.rests.remove(&account)) };
+        let Some(for_ms) = reserved_ms(objects) else {
+            self.rests.remove(&account);
+            return;
+        };
         let pause = self.rests.entry(account).or_default();
         pause.begin(Backoff::new(for_ms, REST_MAX_MS).pause_ms(pause.times(), 0), now_ms);
     }

@@ -31,7 +31,7 @@ fn half_of_the_pool_is_claimed_under_a_stream_of_small_jobs() {
     (0..4).for_each(|number| pool.merge(&format!("gmm/m{number}"), open));
     let ends = |seconds: i64| json!({"activeDeadlineSeconds": seconds});
     cfd.apply(
-        &[job("soon", 1, &ends(30)), job("later", 1, &ends(75)), job("a", 1, &json!({})), job("b", 1, &json!({}))]
+        &[job("soon", 1, &ends(45)), job("later", 1, &ends(90)), job("a", 1, &json!({})), job("b", 1, &json!({}))]
             .concat(),
     );
     cfd.until("the pool to be full", || (claimed(&cfd).len() == 4).then_some(()));
