@@ -226,7 +226,7 @@ impl Nominations {
         }
     }
 
-    /// Reserves nothing for an account for a while, as what was reserved was not claimed: twice as long each time.
+    /// Reserves nothing for an account for a while, because what was reserved was not claimed. The pause doubles each time.
     fn rest(&mut self, account: String, objects: &Objects, now_ms: u64) {
         let Some(for_ms) = reserved_ms(objects) else {
             self.rests.remove(&account);
@@ -236,8 +236,8 @@ impl Nominations {
         pause.begin(Backoff::new(for_ms, REST_MAX_MS).pause_ms(pause.times(), 0), now_ms);
     }
 
-    /// The same, as what was reserved was hardly used: each time as long. Whoever has short jobs that need many offers does nothing wrong, but
-    /// does not keep a pool idle all the time.
+    /// Reserves nothing for an account for a while, because what was reserved was hardly used. The pause does not grow: short jobs that need
+    /// many offers are no misuse.
     fn rest_once(&mut self, account: String, objects: &Objects, now_ms: u64) {
         let Some(for_ms) = reserved_ms(objects) else { return };
         self.rests.entry(account).or_default().lasts_until(now_ms.saturating_add(for_ms));

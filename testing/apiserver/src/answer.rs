@@ -26,7 +26,7 @@ impl Answer {
         Answer { code, body, retry_after: None, warnings: Vec::new() }
     }
 
-    /// The same, with what the one who asked should know.
+    /// The same answer, with warnings for the client.
     #[must_use]
     pub(crate) fn warning(self, warnings: Vec<String>) -> Answer {
         Answer { warnings, ..self }
