@@ -1,6 +1,6 @@
 //! A network in which nodes come and go, and what each of them knows (the paper's sections 4.1 and 4.2).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 
@@ -34,14 +34,20 @@ pub struct NetworkNode {
     parent: Option<Id>,
     /// The changes of the ring up to its last refresh: while there are no more, its parent is the same.
     changes: u64,
-    children: BTreeMap<Id, Heard>,
+    /// By ascending id. They are few.
+    children: Vec<Child>,
+    /// What it and its children had at most when this was last worked out.
+    aggregate: Aggregate,
+    /// Its children, or what they have, have changed since.
+    is_stale: bool,
 }
 
-/// The last message of a child.
+/// A child, and its last message.
 #[derive(Clone, Debug)]
-struct Heard {
+struct Child {
+    id: Id,
     aggregate: Aggregate,
-    at: f64,
+    heard: f64,
 }
 
 /// What a refresh has done to the parent of a node.
@@ -84,7 +90,9 @@ impl Network {
     pub fn join(&mut self, node: Id, spec: Spec) {
         self.ring.insert(node);
         self.changes += 1;
-        self.nodes.insert(node, NetworkNode { spec, parent: None, changes: 0, children: BTreeMap::new() });
+        let aggregate = Aggregate::of(&spec);
+        let children = Vec::new();
+        self.nodes.insert(node, NetworkNode { spec, parent: None, changes: 0, children, aggregate, is_stale: true });
     }
 
     /// A node fails: no other node is told.
@@ -99,7 +107,7 @@ impl Network {
         if let Some(parent) = gone.parent.filter(|_| self.fault != Some(Fault::KeepsLeft)) {
             self.drop_child(parent, node);
         }
-        let refreshed = gone.children.into_keys().map(|child| self.refresh(child, now));
+        let refreshed = gone.children.iter().map(|child| self.refresh(child.id, now));
         refreshed.filter(|refreshed| *refreshed == Some(Refreshed::NewParent)).count()
     }
 
@@ -112,7 +120,7 @@ impl Network {
     /// A node has learned that a child of it has gone.
     pub fn drop_child(&mut self, node: Id, child: Id) {
         if let Some(node) = self.nodes.get_mut(&node) {
-            node.children.remove(&child);
+            node.keep_children(|one| one.id != child);
         }
     }
 
@@ -124,13 +132,18 @@ impl Network {
         let parent = if node.changes == self.changes { node.parent } else { self.ring.parent(id) };
         node.changes = self.changes;
         if self.fault != Some(Fault::KeepsSilent) {
-            node.children.retain(|_, heard| now - heard.at < CHILD_SILENT);
+            node.keep_children(|child| now - child.heard < CHILD_SILENT);
         }
-        let aggregate = node.aggregate();
+        let is_news = node.renew();
         let before = std::mem::replace(&mut node.parent, parent);
         let Some(to) = parent else { return Some(Refreshed::Root) };
-        if let Some(parent) = self.nodes.get_mut(&to) {
-            parent.children.insert(id, Heard { aggregate, at: now });
+        let is_known = before == parent && !is_news;
+        let parent_heard = |parent: &mut NetworkNode| is_known && parent.heard_the_same(id, now);
+        if !self.nodes.get_mut(&to).is_some_and(parent_heard) {
+            let aggregate = self.nodes.get(&id)?.aggregate.clone();
+            if let Some(parent) = self.nodes.get_mut(&to) {
+                parent.heard(Child { id, aggregate, heard: now });
+            }
         }
         Some(if before == parent { Refreshed::SameParent } else { Refreshed::NewParent })
     }
@@ -151,16 +164,49 @@ impl NetworkNode {
 
     /// Its children, as far as it knows, each with the aggregate it sent last; by ascending id.
     pub fn children(&self) -> impl Iterator<Item = (Id, &Aggregate)> {
-        self.children.iter().map(|(id, heard)| (*id, &heard.aggregate))
+        self.children.iter().map(|child| (child.id, &child.aggregate))
     }
 
     /// What it and its children have at most.
     #[must_use]
     pub fn aggregate(&self) -> Aggregate {
         let mut aggregate = Aggregate::of(&self.spec);
-        for heard in self.children.values() {
-            aggregate.merge(&heard.aggregate);
+        for child in &self.children {
+            aggregate.merge(&child.aggregate);
         }
         aggregate
+    }
+
+    /// Works the aggregate out again if it may have changed. Whether it was worked out.
+    fn renew(&mut self) -> bool {
+        let is_stale = std::mem::take(&mut self.is_stale);
+        if is_stale {
+            self.aggregate = self.aggregate();
+        }
+        is_stale
+    }
+
+    fn keep_children(&mut self, keep: impl FnMut(&Child) -> bool) {
+        let before = self.children.len();
+        self.children.retain(keep);
+        self.is_stale |= self.children.len() < before;
+    }
+
+    /// A child sends the aggregate that it sent before. Whether the child was known.
+    fn heard_the_same(&mut self, child: Id, now: f64) -> bool {
+        let known = self.children.iter_mut().find(|known| known.id == child);
+        known.is_some_and(|known| {
+            known.heard = now;
+            true
+        })
+    }
+
+    /// A child sends its aggregate.
+    fn heard(&mut self, child: Child) {
+        self.is_stale = true;
+        match self.children.binary_search_by_key(&child.id, |known| known.id) {
+            Ok(place) => self.children.get_mut(place).into_iter().for_each(|known| known.clone_from(&child)),
+            Err(place) => self.children.insert(place, child),
+        }
     }
 }

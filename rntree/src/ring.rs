@@ -8,10 +8,12 @@ pub const ID_BITS: u32 = 48;
 
 /// The ids of the nodes that are present. They are kept as a sorted list: a lookup is a binary search, and to insert one of some thousand
 /// nodes moves less memory than a tree would touch.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ring {
     /// Ascending, distinct.
     ids: Vec<Id>,
+    /// See [`Ring::lookup_hops`].
+    lookup_hops: f64,
 }
 
 impl Ring {
@@ -21,7 +23,8 @@ impl Ring {
         let mut ids: Vec<Id> = ids.into_iter().collect();
         ids.sort_unstable();
         ids.dedup();
-        Ring { ids }
+        let lookup_hops = hops(ids.len());
+        Ring { ids, lookup_hops }
     }
 
     /// All ids, ascending.
@@ -34,6 +37,7 @@ impl Ring {
     pub fn insert(&mut self, node: Id) {
         if let Err(place) = self.ids.binary_search(&node) {
             self.ids.insert(place, node);
+            self.lookup_hops = hops(self.ids.len());
         }
     }
 
@@ -41,6 +45,7 @@ impl Ring {
     pub fn remove(&mut self, node: Id) {
         if let Ok(place) = self.ids.binary_search(&node) {
             self.ids.remove(place);
+            self.lookup_hops = hops(self.ids.len());
         }
     }
 
@@ -61,7 +66,7 @@ impl Ring {
     /// How many messages a lookup takes: half of the logarithm of the number of nodes, the mean that the paper on Chord measures.
     #[must_use]
     pub fn lookup_hops(&self) -> f64 {
-        0.5 * libm::log2(crate::real(self.ids.len().max(1)))
+        self.lookup_hops
     }
 
     /// The root of the tree: the node that answers for key 0, which is the smallest id.
@@ -78,6 +83,10 @@ impl Ring {
         }
         self.successor(parent_key(self.predecessor(node)?))
     }
+}
+
+fn hops(nodes: usize) -> f64 {
+    0.5 * libm::log2(crate::real(nodes.max(1)))
 }
 
 /// The key whose successor is the parent of a node with this predecessor: half of the first key that the node answers for, rounded down

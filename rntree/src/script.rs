@@ -61,6 +61,13 @@ impl Script {
         self.happenings.iter().filter(|(_, what)| matches!(what, Happening::Join(..))).count()
     }
 
+    /// How many nodes are present at the end.
+    #[must_use]
+    pub fn present(&self) -> usize {
+        let gone = |(_, what): &&(f64, Happening)| matches!(what, Happening::Leave(_) | Happening::Fail(_));
+        self.nodes() - self.happenings.iter().filter(gone).count()
+    }
+
     /// When the last thing happens.
     #[must_use]
     pub fn ends(&self) -> f64 {

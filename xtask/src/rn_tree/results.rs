@@ -100,7 +100,7 @@ fn of(workload: &Workload, seeds: u32, walk: usize, done: impl Fn(u64)) -> Measu
     let mut nodes = Vec::new();
     for seed in (1..=seeds).map(u64::from) {
         let script = workload.script(seed);
-        nodes.push(script.traffic().present);
+        nodes.push(script.present());
         for (figures, (_, matchmaker)) in all.iter_mut().zip(MATCHMAKERS) {
             figures.push(Outcome::of(&simulate(&script, matchmaker.after_walk(walk), seed)));
         }
