@@ -1,4 +1,4 @@
-//! Second phase: the decision turned, and the job notified.
+//! The decision: commit, abort or release, the refusals that lead to it, and the job notified.
 
 use claiming::{Event, Reason};
 use crds::{AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};

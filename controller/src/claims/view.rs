@@ -1,4 +1,7 @@
 //! The objects into what they show of one claim.
+//!
+//! A [`Leg`] here says which offer it is and what is taken of it, for the requests; a `claiming::Leg` only its state, which decides
+//! the next action.
 
 use std::sync::Arc;
 
