@@ -121,7 +121,7 @@ impl Step<'_> {
             }
             let latest = objects.matches.get(&self.view.key).unwrap_or(found);
             let votes = if to == Decision::Released { Vec::new() } else { registers::votes(&self.view, &objects) };
-            let outcome = writes::Ending { to, reason, message: self.message(), votes };
+            let outcome = writes::Decided { to, reason, message: self.message(), votes };
             writes::decide(&self.view, latest, outcome, self.context.clock.now())
         };
         let stored = match self.context.cluster.patch_status::<Match>(&self.view.key, &patch).await {
