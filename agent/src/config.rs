@@ -63,11 +63,11 @@ pub(crate) struct Config {
 // How the seats of a License that are in use are measured. Not a doc comment: clap would take it for the description of the program.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct LicenseFlags {
-    /// A command that prints the state of a license server, such as `lmutil lmstat -a -c 27000@host`; needs --feature.
+    /// A command that prints the state of a licence server, such as `lmutil lmstat -a -c 27000@host`; needs --feature.
     #[arg(long, value_name = "COMMAND", requires = "feature")]
     pub(crate) lmstat: Option<String>,
 
-    /// The feature of the license server; needs --lmstat.
+    /// The feature of the licence server; needs --lmstat.
     #[arg(long, value_name = "NAME", requires = "lmstat")]
     pub(crate) feature: Option<String>,
 
@@ -76,7 +76,7 @@ pub(crate) struct LicenseFlags {
     #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
     pub(crate) inside_host: Vec<Regex>,
 
-    /// A command that prints how many seats are used outside the cluster, for license servers without lmstat.
+    /// A command that prints how many seats are used outside the cluster, for licence servers without lmstat.
     #[arg(long, value_name = "COMMAND", conflicts_with = "lmstat")]
     pub(crate) external_usage: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! What a license server says of a feature into how many of its seats are used by others.
+//! What a licence server says of a feature into how many of its seats are used by others.
 
 use regex::Regex;
 
@@ -24,7 +24,7 @@ pub(crate) fn read(output: &str, feature: &str) -> Result<Usage, String> {
     });
     let Some(said) = head else { return Err(silence(output, feature)) };
     let Some(in_use) = in_use(&said) else {
-        return Err(format!("the license server reports for feature {feature}: {said}"));
+        return Err(format!("the licence server reports for feature {feature}: {said}"));
     };
     let of_feature = lines.take_while(|line| !line.trim_start().starts_with("Users of "));
     Ok(Usage { in_use, holders: of_feature.filter_map(holder).collect() })
@@ -52,8 +52,8 @@ fn silence(output: &str, feature: &str) -> String {
     let said = ["Error", "rror getting status", "not running", "Cannot connect", "No such feature"];
     let line = output.lines().find(|line| said.iter().any(|words| line.contains(words)));
     match line {
-        Some(line) => format!("the license server reports nothing for feature {feature}: {}", line.trim()),
-        None => format!("the license server reports nothing for feature {feature}"),
+        Some(line) => format!("the licence server reports nothing for feature {feature}: {}", line.trim()),
+        None => format!("the licence server reports nothing for feature {feature}"),
     }
 }
 
@@ -130,18 +130,18 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
     #[test]
     fn a_server_that_does_not_say_is_no_number() {
         let down = "lmutil - Copyright (c) 1989-2022 Flexera.\nFlexible License Manager status on Fri 11/20/2026 14:02\n\n\
-            Error getting status: Cannot connect to license server system. (-15,570:115 \"Operation now in progress\")\n";
+            Error getting status: Cannot connect to licence server system. (-15,570:115 \"Operation now in progress\")\n";
         let error = read(down, "sim_app").unwrap_err();
         assert!(
-            error.starts_with("the license server reports nothing for feature sim_app: Error getting status: "),
+            error.starts_with("the licence server reports nothing for feature sim_app: Error getting status: "),
             "{error}"
         );
         let error = read(OUTPUT, "old").unwrap_err();
         assert_eq!(
             error,
-            "the license server reports for feature old: (Error: 5 licenses, unsupported by licensed server)"
+            "the licence server reports for feature old: (Error: 5 licenses, unsupported by licensed server)"
         );
-        assert_eq!(read("", "x").unwrap_err(), "the license server reports nothing for feature x");
+        assert_eq!(read("", "x").unwrap_err(), "the licence server reports nothing for feature x");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The agent of one machine, or of one license server: publishes what changes, votes on claims, works while they stand.
+//! The agent of one machine, or of one licence server: publishes what changes, votes on claims, works while they stand.
 
 mod actions;
 mod agent;

@@ -33,7 +33,7 @@ pub(crate) struct Measured {
 /// Seats in use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seats {
-    /// As the license server says.
+    /// As the licence server says.
     Said(lmstat::Usage),
     /// So many are used outside the cluster.
     External(i64),
@@ -95,7 +95,7 @@ fn last_read() -> Option<i64> {
     terminals.filter(is_terminal).filter_map(|entry| entry.metadata().ok()).map(|found| found.atime()).max()
 }
 
-/// What a command prints. A license server that is down makes lmstat fail and say so: that is worth reading, too.
+/// What a command prints. A licence server that is down makes lmstat fail and say so: that is worth reading, too.
 async fn printed(command: &str) -> Result<String, String> {
     let mut run = Command::new("sh");
     run.args(["-c", command]).stdin(Stdio::null()).kill_on_drop(true);

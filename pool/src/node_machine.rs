@@ -1,5 +1,8 @@
 //! A node and the class it belongs to into its Machine.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,7 +21,7 @@ const WELL_KNOWN: [(&str, &str); 3] = [
     ("topology.kubernetes.io/region", "Region"),
     ("node.kubernetes.io/instance-type", "InstanceType"),
 ];
-/// Names of attributes by resources that every node has.
+/// Names of attributes by resources that every node has. A resource listed here is no longer in `Resources`.
 const RESOURCES: [(&str, &str); 4] =
     [("cpu", "Cpus"), ("memory", "Memory"), ("ephemeral-storage", "Disk"), ("pods", "Pods")];
 
@@ -100,7 +103,7 @@ fn attributes(class: &MachineClass, node: &NodeFacts) -> BTreeMap<String, Value>
     let mut all = class.spec.ad.attributes.clone().unwrap_or_default();
     let taken: Vec<String> =
         all.keys().chain(class.spec.ad.expressions.iter().flatten().map(|(name, _)| name)).cloned().collect();
-    let of_node = known(node).into_iter().chain(tolerations(class));
+    let of_node = node_attributes(node).into_iter().chain(tolerations(class));
     all.extend(of_node.filter(|(name, _)| !taken.iter().any(|other| other.eq_ignore_ascii_case(name))));
     all
 }
@@ -110,8 +113,8 @@ fn tolerations(class: &MachineClass) -> Option<(String, Value)> {
     (!all.is_empty()).then(|| ("Tolerations".to_owned(), Value::Array(all)))
 }
 
-/// What is known of the node.
-fn known(node: &NodeFacts) -> Vec<(String, Value)> {
+/// The attributes of a node: a new one goes here and into `some_node`.
+fn node_attributes(node: &NodeFacts) -> Vec<(String, Value)> {
     let mut all: Vec<(String, Value)> = Vec::new();
     let mut put = |name: &str, value: Value| all.push((name.to_owned(), value));
     for (name, text) in &node.system {

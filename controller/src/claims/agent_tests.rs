@@ -226,7 +226,7 @@ fn votes_are_kept_in_the_match() {
     let objects = voted("Pending", &no, &json!({"vote": "Accepted"}));
     let view = the_view(&objects);
     let votes = registers::votes(&view, &objects);
-    let outcome = writes::Ending { to: crds::Decision::Aborted, reason: Some(Reason::Rejected), message: "", votes };
+    let outcome = writes::Decided { to: crds::Decision::Aborted, reason: Some(Reason::Rejected), message: "", votes };
     let patch = json_of(writes::decide(&view, &gang(&json!({})), outcome, Timestamp::UNIX_EPOCH));
     let written = patch.as_array().unwrap().iter().find(|op| op["path"] == "/status/members").unwrap();
     let first = json!({"id": 1, "vote": "Rejected", "reason": "Rejected", "message": "somebody is at the keyboard"});

@@ -5,7 +5,7 @@ use pool::{OfferRef, lease_key};
 
 use crate::claims::registers;
 use crate::claims::step::{Step, StepResult};
-use crate::claims::view::{Leg, is_stopping, registers as seen};
+use crate::claims::view::{Leg, agent_of_entry as seen, is_stopping};
 use crate::write::answer::Answer;
 use crate::write::requests::ObjectPatch;
 

@@ -1,4 +1,4 @@
-//! Second phase: the decision turned, and the job notified.
+//! The decision: commit, abort or release, the refusals that lead to it, and the job notified.
 
 use claiming::{Event, Reason};
 use crds::{AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
@@ -121,7 +121,7 @@ impl Step<'_> {
             }
             let latest = objects.matches.get(&self.view.key).unwrap_or(found);
             let votes = if to == Decision::Released { Vec::new() } else { registers::votes(&self.view, &objects) };
-            let outcome = writes::Ending { to, reason, message: self.message(), votes };
+            let outcome = writes::Decided { to, reason, message: self.message(), votes };
             writes::decide(&self.view, latest, outcome, self.context.clock.now())
         };
         let stored = match self.context.cluster.patch_status::<Match>(&self.view.key, &patch).await {

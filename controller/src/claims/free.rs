@@ -144,22 +144,14 @@ impl Step<'_> {
             Some(status) => status.reason.as_deref().and_then(Reason::of).unwrap_or(Reason::MatchDeleted),
             None => Reason::MatchDeleted,
         };
-        let (message, refusals) = (self.message().to_owned(), self.facts.refusals.clone());
+        let refusals = self.facts.refusals.clone();
         let (work, asked_for) = {
             let objects = self.context.cache.lock();
             let work = work_of(self.view.whose(&objects), &objects).map(|work| WorkloadObject::clone(work));
             (work, workloads::asked_for(self.view.whose(&objects), &objects).cloned())
         };
-        let message = match (message.is_empty(), reason) {
-            (false, _) => message,
-            (true, Reason::Done) => "spec.done is true".to_owned(),
-            (true, Reason::MatchDeleted) => "the Match was deleted".to_owned(),
-            (true, Reason::Suspended) => "spec.suspend is true".to_owned(),
-            (true, Reason::Completed) => "the work has ended".to_owned(),
-            (true, Reason::ClaimExpired) => "activeDeadlineSeconds are over".to_owned(),
-            (true, Reason::WorkloadFailed) => failure(work.as_ref().or(asked_for.as_deref())),
-            (true, _) => stored.and_then(|status| status.message).unwrap_or_default(),
-        };
+        let stored = stored.and_then(|status| status.message).unwrap_or_default();
+        let message = end_message(reason, &stored, self.message(), work.as_ref().or(asked_for.as_deref()));
         Ended { reason, message, refusals, aborted, batch: work }
     }
 }
@@ -177,6 +169,22 @@ fn tone(reason: Reason) -> EventType {
     }
 }
 
+/// The message of an end: what is stored beside the reason, else what was learned in this run, else what the reason means. Several offers
+/// may refuse at once, and then the last one learned is not the one for which the decision was turned.
+fn end_message(reason: Reason, stored: &str, learned: &str, work: Option<&WorkloadObject>) -> String {
+    let said = [stored, learned].into_iter().find(|message| !message.is_empty());
+    match (said, reason) {
+        (Some(message), _) => message.to_owned(),
+        (None, Reason::Done) => "spec.done is true".to_owned(),
+        (None, Reason::MatchDeleted) => "the Match was deleted".to_owned(),
+        (None, Reason::Suspended) => "spec.suspend is true".to_owned(),
+        (None, Reason::Completed) => "the work has ended".to_owned(),
+        (None, Reason::ClaimExpired) => "activeDeadlineSeconds are over".to_owned(),
+        (None, Reason::WorkloadFailed) => failure(work),
+        (None, _) => String::new(),
+    }
+}
+
 /// Why the work has failed, in its own words.
 fn failure(work: Option<&WorkloadObject>) -> String {
     match work {
@@ -188,6 +196,20 @@ fn failure(work: Option<&WorkloadObject>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::step::Facts;
+
+    #[test]
+    fn of_two_refusals_the_job_is_told_the_one_that_the_match_names() {
+        let mut facts = Facts::default();
+        let [full, edited] = ["Machine ns/a: it is full", "License ns/b: it was edited"];
+        facts.extend(Facts { message: full.to_owned(), ..Facts::default() });
+        // The abort begins now, and the Match says so. The other reserve is answered while it is under way.
+        let stored = facts.message.clone();
+        facts.extend(Facts { message: edited.to_owned(), ..Facts::default() });
+        assert_eq!(end_message(Reason::CapacityTaken, &stored, &facts.message, None), full);
+        assert_eq!(end_message(Reason::StaleAd, "", &facts.message, None), edited);
+        assert_eq!(end_message(Reason::Done, "", "", None), "spec.done is true");
+    }
 
     #[test]
     fn m6_what_the_job_did_not_ask_for_is_a_warning() {

@@ -333,7 +333,7 @@ fn a_decision_tests_what_it_turns() {
     use crds::Decision::{Aborted, Committed, Released};
     let objects = world(&json!({"decision": "Pending"}));
     let view = the_view(&objects);
-    let outcome = |to| writes::Ending { to, reason: Some(Reason::Done), message: "", votes: Vec::new() };
+    let outcome = |to| writes::Decided { to, reason: Some(Reason::Done), message: "", votes: Vec::new() };
     for (to, from) in [(Committed, "Pending"), (Aborted, "Pending"), (Released, "Committed")] {
         let patch = json_of(writes::decide(&view, &found(&json!({})), outcome(to), Timestamp::UNIX_EPOCH));
         assert_eq!(patch[1], json!({"op": "test", "path": "/status/decision", "value": from}), "{to:?}");
@@ -346,7 +346,7 @@ fn a_decision_tests_what_it_turns() {
 fn a_message_that_is_too_long_does_not_keep_a_claim_from_its_end() {
     let objects = world(&committed());
     let message = "é".repeat(5000);
-    let outcome = writes::Ending {
+    let outcome = writes::Decided {
         to: crds::Decision::Released,
         reason: Some(Reason::Done),
         message: &message,

@@ -1,4 +1,7 @@
 //! The objects into what they show of one claim.
+//!
+//! A [`Leg`] here says which offer it is and what is taken of it, for the requests; a `claiming::Leg` only its state, which decides
+//! the next action.
 
 use std::sync::Arc;
 
@@ -154,7 +157,7 @@ impl View {
             Some(None) => Hold::Free,
         };
         let silent = objects.agent(leg.kind, &leg.key).is_silent();
-        let agent = leg.agent.then(|| registers(entry.flatten(), silent));
+        let agent = leg.agent.then(|| agent_of_entry(entry.flatten(), silent));
         claiming::Leg { hold, parent: leg.parent, agent }
     }
 
@@ -224,7 +227,7 @@ fn has_unknown_kind(found: &Match, legs: &[Leg]) -> bool {
 }
 
 /// The registers of an entry as the claim knows them; those of one that is not there have their first values.
-pub(super) fn registers(entry: Option<&ClaimEntry>, silent: bool) -> Agent {
+pub(super) fn agent_of_entry(entry: Option<&ClaimEntry>, silent: bool) -> Agent {
     let Some(entry) = entry else { return Agent { silent, ..Agent::default() } };
     Agent {
         asked: entry.ask_when == AskWhen::Now,

@@ -208,7 +208,7 @@ pub(crate) fn without_conditions(patch: &ObjectPatch) -> Option<ObjectPatch> {
 
 /// A decision, and what is said of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Ending<'v> {
+pub(crate) struct Decided<'v> {
     pub(crate) to: Decision,
     /// None for the commit.
     pub(crate) reason: Option<Reason>,
@@ -219,8 +219,8 @@ pub(crate) struct Ending<'v> {
 
 /// Turns the decision of a Match, if it says what it has to say before. Its message is cut to what the field takes: parts of it are of
 /// others, and a message that is too long would keep the claim from its end.
-pub(crate) fn decide(view: &View, found: &Match, outcome: Ending<'_>, now: Timestamp) -> ObjectPatch {
-    let Ending { to, reason, message, votes } = outcome;
+pub(crate) fn decide(view: &View, found: &Match, outcome: Decided<'_>, now: Timestamp) -> ObjectPatch {
+    let Decided { to, reason, message, votes } = outcome;
     let message = status::cut(message, MESSAGE_LENGTH_MAX);
     let from = decides_from(to);
     let mut status = found.status.clone().unwrap_or_default();

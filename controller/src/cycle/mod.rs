@@ -6,10 +6,10 @@ mod gathering;
 pub(crate) mod in_flight;
 pub(crate) mod job_backoff;
 pub(crate) mod offer_backoff;
+mod one_cycle;
 pub(crate) mod overdrafts;
 pub(crate) mod placing;
 mod running;
-mod search;
 pub(crate) mod timer_queue;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -168,11 +168,11 @@ fn change_of(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    pub(in crate::nodes) fn class(name: &str, age: i64, spec: &Value) -> MachineClass {
+    fn class(name: &str, age: i64, spec: &Value) -> MachineClass {
         let created = jiff::Timestamp::from_second(1_000_000 - age).unwrap().to_string();
         let metadata = json!({"name": name, "uid": format!("u-{name}"), "generation": 1, "creationTimestamp": created});
         let value =
@@ -180,7 +180,7 @@ pub(super) mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    pub(in crate::nodes) fn node(name: &str) -> NodeFacts {
+    fn node(name: &str) -> NodeFacts {
         let pairs = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         NodeFacts {
             name: name.to_owned(),

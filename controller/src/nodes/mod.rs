@@ -3,8 +3,6 @@
 //! What a node and a class give is a value; so is the list of what differs from what is there. Only the reconciler makes requests.
 
 mod changes;
-#[cfg(test)]
-mod machine_tests;
 mod reconciler;
 
 pub(crate) use reconciler::MachineReconciler;

@@ -224,8 +224,8 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
         _ => {
             waiting::begin(job, &mut draft.status, now);
             draft.say(types::MATCHED, Holds::False, reasons::PENDING_EVALUATION, "to be matched again");
-            if (ended.aborted && is_rejection(ended.reason)) || ended.reason == Reason::StartTimedOut {
-                rejected(&mut draft, ended);
+            if (ended.aborted && counts_as_attempt(ended.reason)) || ended.reason == Reason::StartTimedOut {
+                count_aborted_attempt(&mut draft, ended);
             }
         }
     }
@@ -237,13 +237,13 @@ fn is_end(reason: Reason) -> bool {
     matches!(reason, Reason::Done | Reason::ClaimExpired | Reason::Completed | Reason::WorkloadFailed)
 }
 
-/// Whether a claim was aborted because a member refused, and not because the job or its Match were taken back.
-fn is_rejection(reason: Reason) -> bool {
+/// Whether an aborted attempt counts. Every one does, but JobTaken, JobDeleted and MatchDeleted: there the job or its Match was taken back.
+fn counts_as_attempt(reason: Reason) -> bool {
     !matches!(reason, Reason::JobTaken | Reason::JobDeleted | Reason::MatchDeleted)
 }
 
 /// One rejection more: perhaps the one too many.
-fn rejected(draft: &mut Draft<'_>, ended: &Ended) {
+fn count_aborted_attempt(draft: &mut Draft<'_>, ended: &Ended) {
     let times = draft.status.rejections.unwrap_or(0).saturating_add(1);
     draft.status.rejections = Some(times);
     let limit = draft.job.spec.retry.as_ref().and_then(|retry| retry.limit);

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{JobSet, WorkloadObject, has_finished};
+use crate::{JobSet, NodeFacts, WorkloadObject, has_finished};
 
 /// Times as an API server gives them back, and what is no time at all.
 fn hostile() -> Vec<Value> {
@@ -257,4 +257,31 @@ proptest! {
         let page = Page::<Job>::read(&text).unwrap();
         prop_assert!(page.items.iter().any(|job| job.metadata.name.as_deref() == Some("good")));
     }
+}
+
+#[test]
+fn nothing_that_is_read_of_a_node_is_lost_when_it_is_trimmed() {
+    let whole = json!({
+        "metadata": {"name": "n", "labels": {"pool": "lab"}},
+        "spec": {"unschedulable": true, "taints": [{"key": "lab", "value": "eda", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": {"cpu": "4", "example.com/fpga": "1"},
+            "conditions": [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}],
+            "nodeInfo": {"architecture": "amd64", "operatingSystem": "linux", "kernelVersion": "6.1", "osImage": "Debian",
+                "kubeletVersion": "v1.36", "containerRuntimeVersion": "containerd", "bootID": "b", "machineID": "m",
+                "kubeProxyVersion": "", "systemUUID": "s"},
+        },
+    });
+    let all = NodeFacts::of(&serde_json::from_value::<Node>(whole.clone()).unwrap());
+    // Each field has another value than that of a node of which nothing is known: a new one is to have one, too.
+    let NodeFacts { name, labels, ready, schedulable, system, allocatable, taints, conditions } = &all;
+    assert!(*ready && !schedulable && name == "n" && labels.len() == 1);
+    assert_eq!((system.len(), allocatable.len(), taints.len(), conditions.len()), (NodeFacts::SYSTEM.len(), 2, 1, 1));
+    let trimmed: Trimmed<Node> = serde_json::from_str(&whole.to_string()).unwrap();
+    assert_eq!(NodeFacts::of(&trimmed.0), all);
+    let mut deleted = whole;
+    deleted["spec"] = json!({});
+    deleted["metadata"]["deletionTimestamp"] = json!("2026-11-21T14:00:00Z");
+    let trimmed: Trimmed<Node> = serde_json::from_value(deleted).unwrap();
+    assert!(!NodeFacts::of(&trimmed.0).schedulable);
 }

@@ -1,12 +1,32 @@
 //! Nodes and classes in, Machines out.
 
-use crds::Res;
 use crds::ad::machine_ad;
+use crds::{MachineClass, Res};
 use kube::ResourceExt;
-use pool::{check_class as check, machine_of_node as machine};
 use serde_json::{Value, json};
 
-use crate::nodes::changes::tests::{class, node};
+use super::{check_class as check, machine_of_node as machine};
+use crate::node::NodeFacts;
+
+fn class(spec: &Value) -> MachineClass {
+    let metadata = json!({"name": "lab", "uid": "u-lab", "generation": 1});
+    let value =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "MachineClass", "metadata": metadata, "spec": spec});
+    serde_json::from_value(value).unwrap()
+}
+
+fn node() -> NodeFacts {
+    let node = json!({
+        "metadata": {"name": "n1", "labels": {"pool": "lab", "topology.kubernetes.io/zone": "z1"}},
+        "spec": {"taints": [{"key": "lab", "value": "eda", "effect": "NoSchedule"}]},
+        "status": {
+            "allocatable": {"cpu": "16", "memory": "64Gi", "nvidia.com/gpu": "2"},
+            "nodeInfo": {"architecture": "amd64", "kernelVersion": "6.1"},
+            "conditions": [{"type": "Ready", "status": "True"}, {"type": "DiskPressure", "status": "False"}],
+        },
+    });
+    serde_json::from_value(node).map(|node| NodeFacts::of(&node)).unwrap()
+}
 
 #[test]
 fn a_node_and_a_class_give_a_machine() {
@@ -17,7 +37,7 @@ fn a_node_and_a_class_give_a_machine() {
         "capacity": {"cpus": "Cpus - 2", "gpus": "Resources.'nvidia.com/gpu'", "slots": 4},
         "tolerations": [{"key": "lab", "operator": "Exists"}],
     });
-    let made = machine(&class("lab", 1, &spec), &node("n1")).unwrap();
+    let made = machine(&class(&spec), &node()).unwrap();
     assert_eq!((made.name_any().as_str(), made.namespace().as_deref()), ("n1", Some("grid")));
     assert_eq!(made.spec.node_name.as_deref(), Some("n1"));
     assert_eq!(made.metadata.owner_references.as_ref().unwrap()[0].uid, "u-lab");
@@ -44,7 +64,7 @@ fn m11_a_class_that_cannot_work_is_refused_without_any_node() {
     let refused = |more: Value| {
         let mut spec = json!({"selector": {}, "namespace": "grid"});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        check(&class("lab", 1, &spec)).map_err(|rejected| rejected.message)
+        check(&class(&spec)).map_err(|rejected| rejected.message)
     };
     for (more, message) in [
         (
@@ -70,8 +90,8 @@ fn m11_a_class_that_cannot_work_is_refused_without_any_node() {
 
 #[test]
 fn a_class_that_says_nothing_offers_one_slot_and_one_that_cannot_be_read_offers_nothing() {
-    let plain = machine(&class("lab", 1, &json!({"selector": {}, "namespace": "grid"})), &node("n1")).unwrap();
+    let plain = machine(&class(&json!({"selector": {}, "namespace": "grid"})), &node()).unwrap();
     assert_eq!(plain.spec.capacity, Res::from([("slots".to_owned(), 1)]));
     let wrong = json!({"selector": {}, "namespace": "grid", "constraint": "other.Memory >"});
-    assert!(machine(&class("lab", 1, &wrong), &node("n1")).unwrap_err().message.starts_with("spec.constraint: line 1"));
+    assert!(machine(&class(&wrong), &node()).unwrap_err().message.starts_with("spec.constraint: line 1"));
 }
