@@ -159,10 +159,12 @@ pub(crate) fn epoch() -> Vec<Rule> {
     vec![Rule::new("self >= oldSelf").message(message::EPOCH)]
 }
 
-/// J3: what works for a claim is known by the name in `workloadRef`.
-const WORKLOAD_REF: &str = "!has(oldSelf.status) || !has(oldSelf.status.claim) || !has(oldSelf.spec.workload) \
-     || !has(oldSelf.spec.workload.workloadRef) || (has(self.spec.workload) && has(self.spec.workload.workloadRef) \
-     && self.spec.workload.workloadRef == oldSelf.spec.workload.workloadRef)";
+/// J3: what works for a claim is known by the name in `workloadRef`, and is looked for before its seats are given back because the job has a
+/// workload.
+const WORKLOAD: &str = "!has(oldSelf.status) || !has(oldSelf.status.claim) || !has(oldSelf.spec.workload) \
+     || (has(self.spec.workload) && has(self.spec.workload.workloadRef) == has(oldSelf.spec.workload.workloadRef) \
+     && (!has(oldSelf.spec.workload.workloadRef) \
+     || self.spec.workload.workloadRef == oldSelf.spec.workload.workloadRef))";
 
 /// J4: one nomination is one decision.
 const NOMINATED: &str = "!has(oldSelf.status) || !has(oldSelf.status.nomination) || !has(self.status) \
@@ -177,8 +179,8 @@ pub(crate) fn job() -> Vec<Rule> {
     vec![
         Rule::new(held).message(message::HELD).field_path(".status.claim"),
         Rule::new(finished).message(message::FINISHED).field_path(".status.claim"),
-        Rule::new(WORKLOAD_REF)
-            .message("workloadRef is immutable while the job is claimed")
+        Rule::new(WORKLOAD)
+            .message("workload is not removed, and workloadRef is immutable, while the job is claimed")
             .field_path(".spec.workload"),
         Rule::new(NOMINATED).message(message::NOMINATED).field_path(".status.nomination"),
     ]

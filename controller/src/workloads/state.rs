@@ -34,17 +34,14 @@ pub(crate) fn work(whose: ClaimRef<'_>, objects: &Objects) -> Work {
         // nothing may be made nor looked for there: a claim that was committed before is left as it is
         return if whose.job.is_some_and(|job| job.spec.workload.is_some()) { Work::Started } else { Work::None };
     }
-    let workload = match whose.job {
-        None => return Work::Absent,
-        Some(job) => match &job.spec.workload {
-            None => return Work::None,
-            Some(workload) => workload,
-        },
-    };
-    if whose.job.is_some_and(|job| was_up(job, whose.uid)) {
-        // It ran and was deleted: it is not started again.
+    let Some(job) = whose.job else { return Work::Absent };
+    if was_up(job, whose.uid) {
+        // It ran and was deleted: it is not started again. Its pods may run on, whatever the job wishes now.
         return Work::Finished(false);
     }
+    let Some(workload) = &job.spec.workload else {
+        return if objects.workloads.pods_of_claim(whose) > 0 { Work::Finished(false) } else { Work::None };
+    };
     if workload.workload_ref.is_none() && objects.workloads.get(WorkKind::Job, whose.key).is_some() {
         return Work::Foreign;
     }
@@ -113,7 +110,7 @@ mod tests {
             (batch.marks.match_uid, batch.ended, batch.is_managed_elsewhere) = (None, Some(false), true);
         };
         let suspended = Work::Suspended(version_of(&batch(|_| {})));
-        let table: [(&str, &Value, &Value, Option<WorkloadObject>, Work); 17] = [
+        let table: [(&str, &Value, &Value, Option<WorkloadObject>, Work); 18] = [
             ("ran", &template, &told, Some(batch(|batch| batch.ended = Some(true))), Work::Finished(true)),
             (
                 "ran, and another one of its name has ended well",
@@ -134,6 +131,7 @@ mod tests {
             ("well", &template, &nothing, Some(batch(|batch| batch.ended = Some(true))), Work::Finished(true)),
             ("badly", &template, &nothing, Some(batch(|batch| batch.ended = Some(false))), Work::Finished(false)),
             ("deleted at work", &template, &told, None, Work::Finished(false)),
+            ("deleted at work, and no wish any more", &nothing, &told, None, Work::Finished(false)),
             ("to be marked", &reference, &nothing, Some(batch(another)), Work::Absent),
             ("marked", &reference, &nothing, Some(batch(|_| {})), suspended),
             ("no wish any more", &nothing, &nothing, Some(batch(|_| {})), suspended),
@@ -141,6 +139,25 @@ mod tests {
         for (what, spec, status, batch, expected) in table {
             assert_eq!(seen(spec, status, batch), expected, "{what}");
         }
+    }
+
+    #[test]
+    fn w3_pods_of_a_claim_are_work_that_ends_whatever_its_job_wishes_now() {
+        let pod = |prefix: &str| {
+            let labels = json!({"gangmatch.dev/match-uid": MATCH_UID});
+            let metadata = json!({"name": "p", "namespace": "ns", "generateName": prefix, "labels": labels});
+            serde_json::from_value(json!({"metadata": metadata})).unwrap()
+        };
+        let mut objects = Objects::default();
+        objects.jobs.put(job(&json!({}), &json!({})));
+        let of =
+            |objects: &Objects| work(ClaimRef::of(MATCH_UID, &key("match"), (&key("job"), "u-job"), objects), objects);
+        objects.workloads.put_pod(&pod("another-"));
+        assert_eq!(of(&objects), Work::None, "the label alone is no evidence");
+        objects.workloads.put_pod(&pod("match-"));
+        assert_eq!(of(&objects), Work::Finished(false), "its batch Job is gone, and it runs on");
+        objects.workloads.remove_pod(&key("p"));
+        assert_eq!(of(&objects), Work::None);
     }
 
     #[test]

@@ -240,6 +240,51 @@ fn a8_a_batch_job_that_is_deleted_and_kept_and_refuses_every_change_ends_in_time
     stage.verdict().unwrap();
 }
 
+/// Its batch Job is deleted without its pods, and the job says that it wants no workload: what a server without the rule on that lets pass.
+#[test]
+fn w3_a_job_whose_workload_is_removed_holds_its_seats_until_its_last_pod_has_ended() {
+    let mut stage = Stage::new(None, Twist::NoRules);
+    stage.silent_kubelets = true;
+    at_work(&mut stage, &["--stop-timeout-seconds=10"]);
+    let (pods, batches) = (format!("/api/v1/namespaces/{HERE}/pods"), format!("/apis/batch/v1/namespaces/{HERE}/jobs"));
+    let name = |found: &[Value]| found[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    let (pod, batch) = (name(&stage.list(&pods)), name(&stage.list(&batches)));
+    let orphan = json!({"metadata": {"generateName": format!("{batch}-"), "ownerReferences": null}});
+    for (method, path, body) in [
+        (Method::PATCH, at("jobs", "j"), json!({"spec": {"workload": null}})),
+        (Method::PATCH, format!("{pods}/{pod}"), orphan),
+        (Method::DELETE, format!("{batches}/{batch}"), Value::Null),
+        (Method::PATCH, at("jobs", "j"), json!({"spec": {"done": true}})),
+    ] {
+        let answer = stage.ask(&method, &path, &body);
+        assert!(answer.code < 300, "{}", answer.body);
+    }
+    stage.pass(60_000);
+    assert_eq!(how_many(&stage, "Released"), 1);
+    assert_eq!(entries(&stage), 2, "its pod may still run");
+    let answer = stage.ask(&Method::PATCH, &format!("{pods}/{pod}"), &json!({"metadata": {"finalizers": null}}));
+    assert!(answer.code < 300, "{}", answer.body);
+    stage.until("the seats are back", |stage| entries(stage) == 0).unwrap();
+    stage.verdict().unwrap();
+}
+
+#[test]
+fn w3_the_workload_of_a_claimed_job_is_neither_removed_nor_exchanged_for_one_of_the_other_kind() {
+    let mut stage = Stage::new(None, Twist::None);
+    at_work(&mut stage, &[]);
+    let refused = |stage: &mut Stage, workload: Value| {
+        let answer = stage.ask(&Method::PATCH, &at("jobs", "j"), &json!({"spec": {"workload": workload}}));
+        answer.code == 422 && answer.body.to_string().contains("while the job is claimed")
+    };
+    let exchanged = json!({"jobTemplate": null, "workloadRef": {"name": "another"}});
+    assert!(refused(&mut stage, Value::Null) && refused(&mut stage, exchanged));
+    assert!(!refused(&mut stage, json!({"startTimeoutSeconds": 77})), "the rest may change");
+    stage.merge("jobs", "j", &json!({"suspend": true}));
+    stage.until("it is free", |stage| stage.get("jobs", "j").unwrap()["status"]["claim"].is_null()).unwrap();
+    assert!(!refused(&mut stage, Value::Null));
+    stage.verdict().unwrap();
+}
+
 #[test]
 fn a_match_that_is_deleted_while_its_work_hangs_keeps_nobody_waiting() {
     let mut stage = Stage::new(None, Twist::None);
