@@ -7,6 +7,7 @@ use crds::conditions::types;
 use crds::{AdKind, Decision, Disclosure, Job, Match, Member, conditions};
 use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
 
+use crate::claim_ref::ClaimRef;
 use crate::closure::closure;
 use crate::consent::consent;
 use crate::key::ObjectKey;
@@ -89,17 +90,23 @@ pub fn job_state(held: &Cached<Job>, objects: &Objects) -> JobState {
     }
 }
 
-/// Uids of the jobs that will wait again once their ending claims are over, and some of whose offers are free already.
+/// Uids of the jobs that will wait again once their ending claims are over, some of whose offers are free already, and for which nothing
+/// works any more: an offer that was deleted tells nothing of when the others will be free.
 pub fn returning(objects: &Objects) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
-    for found in objects.matches.values().filter(|found| found.decision().is_terminal()) {
+    for (key, found) in objects.matches.iter().filter(|(_, found)| found.decision().is_terminal()) {
         let Some((root, offers)) = found.spec.members.split_first() else { continue };
         let uid = found.metadata.uid.as_deref().unwrap_or("");
-        let Some((_, held)) = objects.jobs.by_uid(&root.uid) else { continue };
+        let Some((job_key, held)) = objects.jobs.by_uid(&root.uid) else { continue };
         let job = held.object.as_ref();
+        let claim = ClaimRef::of(uid, key, (job_key, &root.uid), objects);
+        let works = objects.workloads.pods_of_claim(claim) > 0
+            || objects.workloads.of_claim(claim).any(|work| work.ended.is_none());
         let waits = !job.spec.done && !job.spec.suspend && job.metadata.deletion_timestamp.is_none() && held.ad.is_ok();
-        let is_free = |member: &Member| objects.offer_of(member).is_none_or(|offer| offer.entry(uid).is_none());
-        if waits && job.claim().is_some_and(|claim| claim.uid == uid) && offers.iter().any(is_free) {
+        let is_free = |member: &Member| {
+            objects.offer_of(member).is_some_and(|offer| offer.is(member) && offer.entry(uid).is_none())
+        };
+        if waits && !works && job.claim().is_some_and(|claim| claim.uid == uid) && offers.iter().any(is_free) {
             all.insert(root.uid.clone());
         }
     }

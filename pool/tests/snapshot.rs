@@ -16,7 +16,7 @@ mod tests {
     use matchmaker::{AdKey, Ask, Config};
     use pool::{
         AgentLiveness, AssumedGang, CycleInputs, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, job_state,
-        missing_entries, record, snapshot,
+        missing_entries, record, returning, snapshot,
     };
 
     use super::cluster::{expr, job, license, machine, objects, placed, port};
@@ -356,5 +356,29 @@ mod tests {
         restored.status = Some(OfferStatus { claims, ..OfferStatus::default() });
         objects.licenses.put(restored);
         assert_eq!(matched(&objects, &CycleInputs::default()), 1, "one seat is left, and only the other job asks");
+    }
+
+    #[test]
+    fn w1_an_offer_that_was_deleted_makes_no_job_return() {
+        let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
+        let pool = snapshot(&objects, &CycleInputs::default());
+        let cycle = negotiate(&pool, &Config::product(), 0);
+        let provenance = Provenance { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
+        let mut found = record(&objects, &pool, &cycle.gangs[0], &Config::product(), &provenance, None).unwrap();
+        found.metadata.uid = Some("u".to_owned());
+        found.status = Some(MatchStatus { decision: Decision::Released, ..MatchStatus::default() });
+        objects.put_match(found);
+        let mut held = job("j", &[]);
+        let claim = JobClaim { match_name: "j-1".to_owned(), uid: "u".to_owned() };
+        held.status = Some(JobStatus { claim: Some(claim), ..JobStatus::default() });
+        objects.jobs.put(held);
+        assert_eq!(returning(&objects), BTreeSet::from(["uid-j".to_owned()]), "its seat is free already");
+        let mut taken = license("l", 2, &[]);
+        let claims = BTreeMap::from([("u".to_owned(), ClaimEntry::default())]);
+        taken.status = Some(OfferStatus { claims, ..OfferStatus::default() });
+        objects.licenses.put(taken.clone());
+        assert!(returning(&objects).is_empty(), "its seat is not free");
+        objects.licenses.delete(&taken);
+        assert!(returning(&objects).is_empty(), "the offer is gone, and tells nothing of others");
     }
 }
