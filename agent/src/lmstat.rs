@@ -130,7 +130,7 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
     #[test]
     fn a_server_that_does_not_say_is_no_number() {
         let down = "lmutil - Copyright (c) 1989-2022 Flexera.\nFlexible License Manager status on Fri 11/20/2026 14:02\n\n\
-            Error getting status: Cannot connect to licence server system. (-15,570:115 \"Operation now in progress\")\n";
+            Error getting status: Cannot connect to license server system. (-15,570:115 \"Operation now in progress\")\n";
         let error = read(down, "sim_app").unwrap_err();
         assert!(
             error.starts_with("the licence server reports nothing for feature sim_app: Error getting status: "),

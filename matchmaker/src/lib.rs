@@ -1,9 +1,9 @@
 //! The definition of a gang, of the order in which roots are served, and of the reasons for "no gang": an unchanging [`Snapshot`] of ads into
 //! a [`Cycle`] of gangs, with a reason for every other root.
 //!
-//! Its entry points are [`negotiate`] (in turn) and [`negotiate_together`], over a [`Finder`] of gangs. It knows ClassAds, and nothing of Kubernetes, claims or the clock:
-//! the snapshot contains what it needs of those. A gang is a tree of ads in which every port is bound, every edge is a bilateral
-//! match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with
+//! Its entry points are [`negotiate`] (in turn) and [`negotiate_together`], over a [`Finder`] of gangs. It knows ClassAds, and nothing of
+//! Kubernetes, claims or the clock: the snapshot contains what it needs of those. A gang is a tree of ads in which every port is bound,
+//! every edge is a bilateral match and every request fits (R. Raman, M. Livny, M. Solomon, *Policy Driven Heterogeneous Resource Co-Allocation with
 //! Gangmatching*, sections 4.1 and 4.2); the best gang of a root is the one with the largest [`Score`].
 //!
 //! [`Plain`] defines what is found: it tries all gangs, one after the other. The crate `gangindex` finds the same by indexes, and the

@@ -9,7 +9,7 @@ mod tests {
     use std::sync::Arc;
 
     use crds::{
-        AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, MatchStatus,
+        AllowedNamespaces, ClaimEntry, ClaimPolicy, Decision, Job, JobClaim, JobStatus, Machine, Match, MatchStatus,
         NamespacesFrom, OfferStatus, Res, StopPolicy,
     };
     use gangindex::negotiate;
@@ -329,14 +329,20 @@ mod tests {
         assert_eq!(snapshot(&objects, &CycleInputs::default()).ads().count(), 1);
     }
 
+    /// The Match of the first gang that a cycle finds, with the uid `u`.
+    fn first_match(objects: &Objects) -> Match {
+        let pool = snapshot(objects, &CycleInputs::default());
+        let cycle = negotiate(&pool, &Config::product(), 0);
+        let provenance = Provenance { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
+        let mut found = record(objects, &pool, &cycle.gangs[0], &Config::product(), &provenance, None).unwrap();
+        found.metadata.uid = Some("u".to_owned());
+        found
+    }
+
     #[test]
     fn an_offer_that_has_lost_a_claim_is_closed_until_it_is_back() {
         let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
-        let pool = snapshot(&objects, &CycleInputs::default());
-        let cycle = negotiate(&pool, &Config::product(), 0);
-        let provenance = Provenance { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
-        let mut found = record(&objects, &pool, &cycle.gangs[0], &Config::product(), &provenance, None).unwrap();
-        found.metadata.uid = Some("u".to_owned());
+        let mut found = first_match(&objects);
         objects.jobs.put(job("next", &[]));
         for (decision, lost) in [(Decision::Pending, 0), (Decision::Committed, 1), (Decision::Released, 0)] {
             found.status = Some(MatchStatus { decision, ..MatchStatus::default() });
@@ -361,11 +367,7 @@ mod tests {
     #[test]
     fn w1_an_offer_that_was_deleted_makes_no_job_return() {
         let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
-        let pool = snapshot(&objects, &CycleInputs::default());
-        let cycle = negotiate(&pool, &Config::product(), 0);
-        let provenance = Provenance { cycle: "1".to_owned(), time: jiff::Timestamp::UNIX_EPOCH, seed: 1, epoch: 1 };
-        let mut found = record(&objects, &pool, &cycle.gangs[0], &Config::product(), &provenance, None).unwrap();
-        found.metadata.uid = Some("u".to_owned());
+        let mut found = first_match(&objects);
         found.status = Some(MatchStatus { decision: Decision::Released, ..MatchStatus::default() });
         objects.put_match(found);
         let mut held = job("j", &[]);

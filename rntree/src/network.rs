@@ -205,7 +205,11 @@ impl NetworkNode {
     fn heard(&mut self, child: Child) {
         self.is_stale = true;
         match self.children.binary_search_by_key(&child.id, |known| known.id) {
-            Ok(place) => self.children.get_mut(place).into_iter().for_each(|known| known.clone_from(&child)),
+            Ok(place) => {
+                if let Some(known) = self.children.get_mut(place) {
+                    *known = child;
+                }
+            }
             Err(place) => self.children.insert(place, child),
         }
     }

@@ -88,7 +88,7 @@ fn half_way_of(test: &str, manifest: &str) -> (Namespace, String) {
 #[test]
 fn a_refused_reserve_gives_all_back_and_the_job_is_matched_elsewhere() {
     let (here, policy) = half_way("refused");
-    // Somebody outside the cluster takes the last seat, as the licence server's agent would report it.
+    // The last seat is used outside the cluster, as the agent of a licence server would report it.
     let seat = r#"{"status": {"externalUsage": {"seats": 1}}}"#;
     here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", seat], None);
     here.apply(&license("dear", "sim", 1, 9));

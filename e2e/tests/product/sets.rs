@@ -66,7 +66,7 @@ fn a_refusal_of_one_member_gives_all_others_back() {
     here.apply(&job("j", 12));
     here.until("all machines to be reserved", || (held(&here) == 12).then_some(()));
     assert_eq!(condition(&here.get("gmj/j"), "Claimed").1, "Reserving");
-    // Somebody outside the cluster takes a seat, so that 192 are not free any more.
+    // One seat is used outside the cluster, so fewer than 192 are free.
     let seat = r#"{"status": {"externalUsage": {"seats": 1}}}"#;
     here.kubectl(&["patch", "gml/cheap", "--subresource=status", "--type=merge", "-p", seat], None);
     lift(&here, &policy);
