@@ -292,7 +292,7 @@ impl<'s> Simulation<'s> {
         if matches!(self.fault, Some(Fault::OwnerIgnoresSilence | Fault::BothIgnoreSilence)) {
             return;
         }
-        let Some(host) = self.hosts.get(&owner).filter(|host| !host.owned.is_empty()) else { return };
+        let Some(host) = self.hosts.get(&owner) else { return };
         let is_silent = |job: &Job<'_>| job.run_node.is_some() && self.now - job.heard >= MISSED * PERIOD;
         let all = host.owned.iter().copied();
         let silent: Vec<JobPlace> = all.filter(|place| self.jobs.get(*place).is_some_and(is_silent)).collect();

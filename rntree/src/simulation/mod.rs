@@ -201,15 +201,20 @@ impl<'s> Simulation<'s> {
     /// What each node does once in a period, the first time when it joins.
     fn period(&mut self, node: Id) {
         let Some(host) = self.hosts.get_mut(&node) else { return };
-        let queue = std::mem::take(&mut host.queue);
-        let times = if self.fault == Some(Fault::SendsHeartbeatsTwice) { 2 } else { 1 };
-        for job in queue.iter().flat_map(|job| std::iter::repeat_n(*job, times)) {
-            self.heartbeat(job);
+        let is_owner = !host.owned.is_empty();
+        if !host.queue.is_empty() {
+            let queue = std::mem::take(&mut host.queue);
+            let times = if self.fault == Some(Fault::SendsHeartbeatsTwice) { 2 } else { 1 };
+            for job in queue.iter().flat_map(|job| std::iter::repeat_n(*job, times)) {
+                self.heartbeat(job);
+            }
+            if let Some(host) = self.hosts.get_mut(&node) {
+                host.queue = queue;
+            }
         }
-        if let Some(host) = self.hosts.get_mut(&node) {
-            host.queue = queue;
+        if is_owner {
+            self.restart_silent(node);
         }
-        self.restart_silent(node);
         self.upkeep(node);
         self.agenda.add_periodic(self.now + PERIOD, Event::Period(node));
     }
