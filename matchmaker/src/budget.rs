@@ -103,15 +103,15 @@ impl Owners {
 /// What each submitter may spend in a cycle, and has spent. Shares are equal; what is left of them when everything else is done
 /// is shared by those that need more.
 #[derive(Debug)]
-pub struct Accounts {
-    list: Vec<Account>,
+pub struct StepShares {
+    list: Vec<StepShare>,
     total: u64,
 }
 
 #[derive(Debug)]
-struct Account {
+struct StepShare {
     name: Arc<str>,
-    share: u64,
+    steps_max: u64,
     spent: u64,
     /// What of it found no gang: searches that failed, and saying why.
     fruitless: u64,
@@ -121,49 +121,53 @@ struct Account {
     exceeded: bool,
 }
 
-impl Accounts {
-    /// Accounts of submitters in the order of their names.
-    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n Arc<str>>, frugal: &BTreeSet<String>, total: u64) -> Accounts {
-        let account = |name: &Arc<str>| {
+impl StepShares {
+    /// Shares of submitters in the order of their names.
+    pub(crate) fn of<'n>(
+        names: impl Iterator<Item = &'n Arc<str>>,
+        frugal: &BTreeSet<String>,
+        total: u64,
+    ) -> StepShares {
+        let share = |name: &Arc<str>| {
             let frugal = !frugal.is_empty() && frugal.contains(&**name);
-            Account { name: Arc::clone(name), share: 0, spent: 0, fruitless: 0, frugal, exceeded: false }
+            StepShare { name: Arc::clone(name), steps_max: 0, spent: 0, fruitless: 0, frugal, exceeded: false }
         };
-        let mut accounts = Accounts { list: names.map(account).collect(), total };
-        let equal = total / u64::try_from(accounts.list.len()).unwrap_or(u64::MAX).max(1);
-        for account in &mut accounts.list {
-            account.share = if account.frugal { frugal_part(equal) } else { equal };
+        let mut shares = StepShares { list: names.map(share).collect(), total };
+        let equal = total / u64::try_from(shares.list.len()).unwrap_or(u64::MAX).max(1);
+        for share in &mut shares.list {
+            share.steps_max = if share.frugal { frugal_part(equal) } else { equal };
         }
-        accounts
+        shares
     }
 
     /// The number of a submitter.
     pub fn number(&self, name: &str) -> usize {
-        self.list.binary_search_by(|account| (*account.name).cmp(name)).unwrap_or(usize::MAX)
+        self.list.binary_search_by(|share| (*share.name).cmp(name)).unwrap_or(usize::MAX)
     }
 
     /// The name of a submitter.
     pub fn name(&self, submitter: usize) -> Arc<str> {
-        self.list.get(submitter).map_or_else(|| Arc::from(""), |account| Arc::clone(&account.name))
+        self.list.get(submitter).map_or_else(|| Arc::from(""), |share| Arc::clone(&share.name))
     }
 
     /// Whether a submitter gets only a small part of its share.
     pub(crate) fn is_frugal(&self, submitter: usize) -> bool {
-        self.list.get(submitter).is_some_and(|account| account.frugal)
+        self.list.get(submitter).is_some_and(|share| share.frugal)
     }
 
     /// What a submitter has spent.
     pub(crate) fn spent(&self, submitter: usize) -> u64 {
-        self.list.get(submitter).map_or(0, |account| account.spent)
+        self.list.get(submitter).map_or(0, |share| share.spent)
     }
 
     /// What all have spent.
     pub(crate) fn spent_by_all(&self) -> u64 {
-        self.list.iter().fold(0u64, |sum, account| sum.saturating_add(account.spent))
+        self.list.iter().fold(0u64, |sum, share| sum.saturating_add(share.spent))
     }
 
     /// What is left of a submitter's share.
     pub fn left(&self, submitter: usize) -> u64 {
-        self.list.get(submitter).map_or(0, |account| account.share.saturating_sub(account.spent))
+        self.list.get(submitter).map_or(0, |share| share.steps_max.saturating_sub(share.spent))
     }
 
     /// What one search of a submitter may cost: half of what is left, so that some is left for its other jobs.
@@ -173,53 +177,53 @@ impl Accounts {
 
     /// Charges a submitter.
     pub fn pay(&mut self, submitter: usize, steps: u64) {
-        if let Some(account) = self.list.get_mut(submitter) {
-            account.spent = account.spent.saturating_add(steps);
+        if let Some(share) = self.list.get_mut(submitter) {
+            share.spent = share.spent.saturating_add(steps);
         }
     }
 
     /// So many steps of a submitter have found nothing.
     pub(crate) fn waste(&mut self, submitter: usize, steps: u64) {
-        if let Some(account) = self.list.get_mut(submitter) {
-            account.fruitless = account.fruitless.saturating_add(steps);
+        if let Some(share) = self.list.get_mut(submitter) {
+            share.fruitless = share.fruitless.saturating_add(steps);
         }
     }
 
     /// The submitters that have spent steps on roots without a gang, and how many.
     pub(crate) fn fruitless(&self) -> Vec<(Arc<str>, u64)> {
-        let list = self.list.iter().filter(|account| account.fruitless > 0);
-        list.map(|account| (Arc::clone(&account.name), account.fruitless)).collect()
+        let list = self.list.iter().filter(|share| share.fruitless > 0);
+        list.map(|share| (Arc::clone(&share.name), share.fruitless)).collect()
     }
 
     /// Something of this submitter is not done for want of steps.
     pub(crate) fn exceed(&mut self, submitter: usize) {
-        if let Some(account) = self.list.get_mut(submitter) {
-            account.exceeded = true;
+        if let Some(share) = self.list.get_mut(submitter) {
+            share.exceeded = true;
         }
     }
 
     /// What was spent most was too much.
     pub(crate) fn exceed_most(&mut self) {
-        let most = self.list.iter_mut().max_by_key(|account| account.spent).filter(|account| account.spent > 0);
-        most.into_iter().for_each(|account| account.exceeded = true);
+        let most = self.list.iter_mut().max_by_key(|share| share.spent).filter(|share| share.spent > 0);
+        most.into_iter().for_each(|share| share.exceeded = true);
     }
 
     /// Shares the unspent steps among these submitters, except the frugal ones.
     pub(crate) fn share_rest(&mut self, among: impl Iterator<Item = usize>) {
         let spent = self.spent_by_all();
-        let frugal = |number: &usize| self.list.get(*number).is_none_or(|account| account.frugal);
+        let frugal = |number: &usize| self.list.get(*number).is_none_or(|share| share.frugal);
         let among: Vec<usize> = among.filter(|number| !frugal(number)).collect();
         let each = self.total.saturating_sub(spent) / u64::try_from(among.len()).unwrap_or(u64::MAX).max(1);
         for number in among {
-            if let Some(account) = self.list.get_mut(number) {
-                account.share = account.spent.saturating_add(each);
+            if let Some(share) = self.list.get_mut(number) {
+                share.steps_max = share.spent.saturating_add(each);
             }
         }
     }
 
     /// The submitters of which something was not done for want of steps.
     pub(crate) fn exceeded(&self) -> Vec<Arc<str>> {
-        self.list.iter().filter(|account| account.exceeded).map(|account| Arc::clone(&account.name)).collect()
+        self.list.iter().filter(|share| share.exceeded).map(|share| Arc::clone(&share.name)).collect()
     }
 }
 
@@ -232,33 +236,33 @@ pub(crate) fn frugal_part(share: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn accounts(frugal: &[&str]) -> Accounts {
+    fn shares(frugal: &[&str]) -> StepShares {
         let names: Vec<Arc<str>> = ["a", "b", "c", "d"].map(Arc::from).to_vec();
-        Accounts::of(names.iter(), &frugal.iter().map(|name| (*name).to_owned()).collect(), 40_000)
+        StepShares::of(names.iter(), &frugal.iter().map(|name| (*name).to_owned()).collect(), 40_000)
     }
 
     #[test]
     fn what_others_leave_goes_to_those_that_need_it() {
-        let mut accounts = accounts(&[]);
-        assert_eq!([0, 1, 2, 3].map(|number| accounts.left(number)), [10_000; 4]);
-        assert_eq!(accounts.for_one(1), 5_000);
-        accounts.pay(0, 10_000);
-        accounts.pay(1, 10_000);
-        accounts.pay(2, 100);
-        accounts.share_rest([0, 1].into_iter());
-        assert_eq!([0, 1].map(|number| accounts.left(number)), [9_950; 2]);
-        accounts.exceed(1);
-        assert_eq!(accounts.exceeded(), [Arc::from("b")]);
+        let mut shares = shares(&[]);
+        assert_eq!([0, 1, 2, 3].map(|number| shares.left(number)), [10_000; 4]);
+        assert_eq!(shares.for_one(1), 5_000);
+        shares.pay(0, 10_000);
+        shares.pay(1, 10_000);
+        shares.pay(2, 100);
+        shares.share_rest([0, 1].into_iter());
+        assert_eq!([0, 1].map(|number| shares.left(number)), [9_950; 2]);
+        shares.exceed(1);
+        assert_eq!(shares.exceeded(), [Arc::from("b")]);
     }
 
     #[test]
     fn who_has_exceeded_its_budget_lately_gets_little_and_nothing_of_the_rest() {
-        let mut accounts = accounts(&["b"]);
-        assert_eq!((accounts.left(0), accounts.left(1)), (10_000, 200));
-        accounts.pay(1, 200);
-        accounts.share_rest([0, 1].into_iter());
-        assert_eq!((accounts.left(0), accounts.left(1)), (39_800, 0));
-        assert_eq!(accounts.number("c"), 2);
+        let mut shares = shares(&["b"]);
+        assert_eq!((shares.left(0), shares.left(1)), (10_000, 200));
+        shares.pay(1, 200);
+        shares.share_rest([0, 1].into_iter());
+        assert_eq!((shares.left(0), shares.left(1)), (39_800, 0));
+        assert_eq!(shares.number("c"), 2);
     }
 
     #[test]

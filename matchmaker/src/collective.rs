@@ -8,7 +8,7 @@ use std::sync::Arc;
 use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
-use crate::budget::{Accounts, FUEL_OF_A_STEP, Owners};
+use crate::budget::{FUEL_OF_A_STEP, Owners, StepShares};
 use crate::charges::{Prices, Seats, charge_by_weights};
 use crate::cycle::{negotiate, negotiate_first};
 use crate::finder::{Cycle, Finder, Round, Turn};
@@ -273,7 +273,7 @@ fn listing_of<'s, F: Finder>(
             let (listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
             shares.pay(turn, &listed.gangs);
             effort.candidates = effort.candidates.saturating_add(listed.steps);
-            let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
+            let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, shares: &mut round.shares };
             kinds.add((number, turn), (listed, by_index, cap), &mut columns, bill);
         }
     }
@@ -284,7 +284,7 @@ fn listing_of<'s, F: Finder>(
         pinned += usize::from(is_pinned);
         let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
         let dues = Dues { submitter, pinned: is_pinned, weight: &collective.weight };
-        let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, accounts: &mut round.accounts };
+        let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, shares: &mut round.shares };
         columns.add((turn, dues), &of_kind, in_turn.get(&turn.ad).copied(), bill);
     }
     finder.end(&mut run, &mut round);
@@ -297,15 +297,15 @@ pub(crate) struct Bill<'b> {
     turn: &'b Turn<'b>,
     pub(crate) prices: &'b mut Prices,
     owners: &'b mut Owners,
-    accounts: &'b mut Accounts,
+    shares: &'b mut StepShares,
 }
 
 impl Bill<'_> {
     /// Pays for what was evaluated since this was called last. Says whether more can be paid for.
     pub(crate) fn settle(&mut self, snapshot: &Snapshot) -> bool {
         let own = self.prices.settle(snapshot, self.turn.ad, self.owners);
-        self.accounts.pay(self.turn.submitter, own / FUEL_OF_A_STEP);
-        own == 0 || self.accounts.left(self.turn.submitter) > 0
+        self.shares.pay(self.turn.submitter, own / FUEL_OF_A_STEP);
+        own == 0 || self.shares.left(self.turn.submitter) > 0
     }
 }
 
@@ -457,12 +457,12 @@ fn gangs_of<'s, F: Finder>(
     round: &mut Round<'s>,
 ) -> (Listed, bool) {
     let (snapshot, config) = (round.snapshot, round.config);
-    let steps_max = config.steps_max.min(round.accounts.for_one(turn.submitter));
+    let steps_max = config.steps_max.min(round.shares.for_one(turn.submitter));
     if steps_max == 0 || config.stop.is_set() {
         return (Listed { gangs: Vec::new(), has_more: true, steps: 0 }, false);
     }
     if let Some(listed) = finder.list(run, turn, round, cap) {
-        round.accounts.pay(turn.submitter, listed.steps);
+        round.shares.pay(turn.submitter, listed.steps);
         return (listed, true);
     }
     let among = finder.candidates(run, turn, round);
@@ -476,7 +476,7 @@ fn gangs_of<'s, F: Finder>(
     let listing = crate::plain::Listing { exclusions: &exclusions, among: among.as_deref(), cap };
     let config = Config { steps_max, ..config.clone() };
     let listed = list(snapshot, turn.ad, &listing, &config, round.now);
-    round.accounts.pay(turn.submitter, listed.steps);
+    round.shares.pay(turn.submitter, listed.steps);
     (listed, false)
 }
 

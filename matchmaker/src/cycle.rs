@@ -35,7 +35,7 @@ pub(crate) fn negotiate_first<F: Finder>(
     for last in [false, true] {
         if last {
             // Roots whose submitters had no steps left are searched again, with the steps that the others have not used.
-            round.accounts.share_rest(line.again().into_iter());
+            round.shares.share_rest(line.again().into_iter());
             round.last = true;
         }
         // 2. Take the next root.
@@ -47,7 +47,7 @@ pub(crate) fn negotiate_first<F: Finder>(
                 continue;
             }
             // 3. Find its best gang.
-            let before = round.accounts.spent(turn.submitter);
+            let before = round.shares.spent(turn.submitter);
             let mut within = Within { exceeded: line.exceeded_by_any(), charge: None };
             // A gang is large, and is moved once: to its place among the gangs of the cycle.
             let mut found =
@@ -59,7 +59,7 @@ pub(crate) fn negotiate_first<F: Finder>(
                 round.cycle.disagreements.push(turn.ad);
             }
             if found.gang.is_none() {
-                round.accounts.waste(turn.submitter, round.accounts.spent(turn.submitter) - before);
+                round.shares.waste(turn.submitter, round.shares.spent(turn.submitter) - before);
             }
             if config.stop.is_set() && found.gave_up && round.cycle.ended_at.is_none() {
                 round.cycle.ended_at = Some(turn.ad);
@@ -68,7 +68,7 @@ pub(crate) fn negotiate_first<F: Finder>(
                 continue;
             }
             if found.short {
-                round.accounts.exceed(turn.submitter);
+                round.shares.exceed(turn.submitter);
             }
             let Some(gang) = &found.gang else {
                 failed.push(Failed::of(&turn, found.gave_up).by(within.exceeded));
@@ -97,6 +97,6 @@ pub(crate) fn negotiate_first<F: Finder>(
     if config.explains {
         explain(finder, &mut run, &mut round, &failed);
     }
-    (round.cycle.fruitless, round.cycle.spent) = (round.accounts.fruitless(), round.accounts.spent_by_all());
+    (round.cycle.fruitless, round.cycle.spent) = (round.shares.fruitless(), round.shares.spent_by_all());
     round.cycle
 }

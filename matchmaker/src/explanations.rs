@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::budget::{Accounts, FUEL_OF_A_STEP, SIDE_SHARE, frugal_part};
+use crate::budget::{FUEL_OF_A_STEP, SIDE_SHARE, StepShares, frugal_part};
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
 use crate::why_not::{QuotaExceeded, Unmatched, Verdict, WhyNot};
@@ -61,9 +61,9 @@ impl Costs {
         Costs { spent: BTreeMap::new(), share, left: steps, one: fuel_max / FUEL_OF_A_STEP + 2 }
     }
 
-    fn limit(&self, submitter: usize, accounts: &Accounts, last: bool) -> u64 {
+    fn limit(&self, submitter: usize, shares: &StepShares, last: bool) -> u64 {
         let spent = self.spent.get(&submitter).copied().unwrap_or(0);
-        match accounts.is_frugal(submitter) {
+        match shares.is_frugal(submitter) {
             true => frugal_part(self.share).saturating_sub(spent).min(self.left),
             false if last && self.left > 0 => self.left.max(self.one),
             false if last => 0,
@@ -96,19 +96,19 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
         for place in order.iter().copied() {
             let (Some(failed), Some(why)) = (failed.get(place), whys.get_mut(place)) else { continue };
             let Some(root) = failed.root(snapshot).filter(|_| why.is_none()) else { continue };
-            let may = |costs: &Costs| costs.limit(failed.submitter, &round.accounts, last);
+            let may = |costs: &Costs| costs.limit(failed.submitter, &round.shares, last);
             let waits = config.stop.is_set() || may(&indexed) == 0;
             let steps_max = if waits { 0 } else { may(&costs) };
-            let has_all = steps_max >= costs.share.max(costs.one) && !round.accounts.is_frugal(failed.submitter);
+            let has_all = steps_max >= costs.share.max(costs.one) && !round.shares.is_frugal(failed.submitter);
             // What is cut short is no explanation as long as a later cycle has more steps for it.
-            let last = last && !round.accounts.is_frugal(failed.submitter);
+            let last = last && !round.shares.is_frugal(failed.submitter);
             let asked = Asked { root, number: failed.root, gave_up: failed.gave_up, steps_max, last };
             let answer = finder.why(run, &asked, round);
             costs.pay(failed.submitter, answer.steps);
             if answer.why.as_ref().is_some_and(|why| why.indexed) {
                 indexed.pay(failed.submitter, answer.steps);
             } else {
-                round.accounts.waste(failed.submitter, answer.steps);
+                round.shares.waste(failed.submitter, answer.steps);
             }
             complete &= answer.why.is_some();
             // No later cycle would have more steps for it.

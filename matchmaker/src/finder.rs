@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::budget::{Accounts, Owners};
+use crate::budget::{Owners, StepShares};
 use policy::Amount;
 
 use crate::charges::MemberCharges;
@@ -143,7 +143,7 @@ pub struct Round<'s> {
     /// The time, in seconds since 1970.
     pub now: i64,
     /// What each submitter may spend.
-    pub accounts: Accounts,
+    pub shares: StepShares,
     /// What the expressions of offers have cost others.
     pub owners: Owners,
     /// There will be no other search in this cycle.
@@ -162,21 +162,21 @@ impl<'s> Round<'s> {
         now: i64,
         submitters: impl Iterator<Item = &'n Arc<str>>,
     ) -> Round<'s> {
-        let accounts = Accounts::of(submitters, &snapshot.frugal, config.cycle_steps_max);
+        let shares = StepShares::of(submitters, &snapshot.frugal, config.cycle_steps_max);
         let mut owners = Owners::new(config.owner_steps_max);
         snapshot.barred.iter().for_each(|namespace| owners.bar(namespace));
         let counting = snapshot.policy.iter().flat_map(|policy| &policy.counting);
         counting.chain(&snapshot.owners_fuel).for_each(|(namespace, fuel)| owners.pay(namespace, *fuel));
         let left = Left { pool: snapshot.as_it_began(), counted: 0 };
-        Round { snapshot, config, now, accounts, owners, last: false, cycle: Cycle::default(), left }
+        Round { snapshot, config, now, shares, owners, last: false, cycle: Cycle::default(), left }
     }
 
     /// Records the submitters and the namespaces that have cost too much.
     pub(crate) fn end(&mut self) {
         if self.config.stop.is_set() {
-            self.accounts.exceed_most();
+            self.shares.exceed_most();
         }
-        self.cycle.over_budget = self.accounts.exceeded();
+        self.cycle.over_budget = self.shares.exceeded();
         (self.cycle.barred, self.cycle.owners_fuel) = (self.owners.barred().clone(), self.owners.paid().clone());
     }
 

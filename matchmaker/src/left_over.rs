@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::budget::{Accounts, FUEL_OF_A_STEP, Owners, SIDE_SHARE};
+use crate::budget::{FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares};
 use crate::charges::{MemberCharges, Prices};
 use crate::finder::Cycle;
 use crate::gang::Gang;
@@ -127,7 +127,7 @@ impl TurnsLeft {
 
 /// The steps of all these roots: a part of those of the cycle itself, with equal shares for the submitters that can have a turn.
 #[derive(Debug)]
-pub(crate) struct StepsLeft(Accounts);
+pub(crate) struct StepsLeft(StepShares);
 
 impl StepsLeft {
     /// Nothing has been spent yet. Of the submitters, so many have a turn at most; `frugal` ones get a small part of their share.
@@ -140,7 +140,7 @@ impl StepsLeft {
         let [all, turns] =
             [submitters.len(), submitters.len().min(turns)].map(|count| u64::try_from(count).unwrap_or(1));
         let total = (config.cycle_steps_max / SIDE_SHARE).saturating_mul(all) / turns.max(1);
-        StepsLeft(Accounts::of(submitters, frugal, total))
+        StepsLeft(StepShares::of(submitters, frugal, total))
     }
 
     /// What one root of a submitter may spend: half of what is left, so that some is left for others.

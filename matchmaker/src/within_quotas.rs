@@ -67,7 +67,7 @@ fn stands_against(
     let gang = found.gang.as_ref()?;
     let charge = charge.insert(queue.numbered_charge_of(turn.root, gang, round.config, round.now));
     let own = queue.settle(turn.ad, &mut round.owners);
-    round.accounts.pay(turn.submitter, own / FUEL_OF_A_STEP);
+    round.shares.pay(turn.submitter, own / FUEL_OF_A_STEP);
     queue.exceeded_by(charge)
 }
 
@@ -77,7 +77,7 @@ fn all_within(
     exclusions: &BTreeSet<AdKey>,
     round: &mut Round<'_>,
 ) -> Found {
-    let steps_max = round.config.steps_max.min(round.accounts.for_one(turn.submitter));
+    let steps_max = round.config.steps_max.min(round.shares.for_one(turn.submitter));
     if steps_max == 0 {
         return Found { gave_up: true, short: true, ..Found::default() };
     }
@@ -89,7 +89,7 @@ fn all_within(
     };
     let filter = Filter { keeps: &keeps, owners: round.owners.clone() };
     let (found, steps, owners) = best_of((round.pool(), turn.ad), exclusions, &config, now, Some(filter));
-    round.accounts.pay(turn.submitter, steps);
+    round.shares.pay(turn.submitter, steps);
     owners.into_iter().for_each(|paid| round.owners = paid);
     Found { short: found.gave_up && steps_max < round.config.steps_max, ..found }
 }

@@ -154,7 +154,7 @@ impl Indexed {
         if !round.snapshot.barred.is_empty() {
             self.tables.bar(round.snapshot, own, &mut left_out);
         }
-        self.tables.table.words.meter.begin(round.accounts.for_one(turn.submitter));
+        self.tables.table.words.meter.begin(round.shares.for_one(turn.submitter));
         let mut known = self.tables.known();
         let is_in = |row: u32, candidates: &Candidates, known: &mut Known<'_>| {
             !left_out.get(as_usize(row)) && known.has_room(row, candidates)

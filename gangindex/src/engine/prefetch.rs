@@ -26,14 +26,14 @@ impl Indexed {
         let mut ahead = Prefetch { table: &mut self.tables.table, names: BTreeSet::new(), seen: HashSet::default() };
         let is_new = |id: u32| self.plans.list.get(as_usize(id)).is_none_or(Option::is_none);
         for (_, example) in examples.iter().filter(|(id, _)| is_new(*id)) {
-            let Some(root) = round.snapshot.ad(example.root).filter(|_| round.accounts.left(example.submitter) > 0)
+            let Some(root) = round.snapshot.ad(example.root).filter(|_| round.shares.left(example.submitter) > 0)
             else {
                 continue;
             };
             let before = ahead.names.len();
-            ahead.table.account.submitter = round.accounts.name(example.submitter);
+            ahead.table.account.submitter = round.shares.name(example.submitter);
             root.ports.list.iter().for_each(|port| ahead.of_partners(&root.ports, port));
-            round.accounts.pay(example.submitter, ahead.table.steps_of_columns(ahead.names.len() - before));
+            round.shares.pay(example.submitter, ahead.table.steps_of_columns(ahead.names.len() - before));
         }
         if ahead.seen.is_empty() {
             return;

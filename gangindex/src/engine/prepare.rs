@@ -113,7 +113,7 @@ impl Indexed {
         self.prefetch_columns(&examples, &run.making, round);
         // Before a condition is looked at it is known how many ask for it.
         for (id, example) in &examples {
-            if round.accounts.left(example.submitter) > 0 && !round.config.stop.is_set() {
+            if round.shares.left(example.submitter) > 0 && !round.config.stop.is_set() {
                 self.plan(*id, *example, &run.making, round);
             }
         }
@@ -179,7 +179,7 @@ impl Indexed {
             return false;
         }
         let Some(example) = run.making.aside.get(&id).copied() else { return true };
-        if round.accounts.left(example.submitter) == 0 || round.config.stop.is_set() {
+        if round.shares.left(example.submitter) == 0 || round.config.stop.is_set() {
             return false;
         }
         self.plan(id, example, &run.making, round);
@@ -192,7 +192,7 @@ impl Indexed {
 
     /// Puts the roots with a key into a class. False if their submitter has not steps enough for that.
     fn settle(&mut self, id: u32, example: Example, run: &mut Run<'_>, round: &mut Round<'_>) -> bool {
-        let left = round.accounts.left(example.submitter);
+        let left = round.shares.left(example.submitter);
         let planned = self.plans.list.get(as_usize(id)).cloned().flatten();
         let Some(planned) = planned.filter(|_| left > 0) else { return false };
         self.tables.table.words.meter.begin(left);
@@ -204,7 +204,7 @@ impl Indexed {
             self.tables.preds.forget_doubtful();
         }
         let rows_looked_at = (run.candidate_sets.len() - candidate_sets).saturating_mul(self.tables.table.rows.len());
-        round.accounts.pay(example.submitter, steps + as_u64(rows_looked_at / ROWS_OF_A_STEP));
+        round.shares.pay(example.submitter, steps + as_u64(rows_looked_at / ROWS_OF_A_STEP));
         let Some(class) = class else { return false };
         if let Some(class) = run.classes.get_mut(class).filter(|_| dry) {
             // From here on the evaluator has the last word on every edge of this class.
@@ -255,7 +255,7 @@ impl Indexed {
         let mut last: Option<(&Arc<str>, usize)> = None;
         for (number, root) in snapshot.roots.iter().enumerate() {
             let known = last.filter(|(name, _)| Arc::ptr_eq(name, &root.submitter)).map(|(_, submitter)| submitter);
-            let submitter = known.unwrap_or_else(|| round.accounts.number(&root.submitter));
+            let submitter = known.unwrap_or_else(|| round.shares.number(&root.submitter));
             last = Some((&root.submitter, submitter));
             if self.tables.table.first_row(root.ad.place()).is_some() {
                 run.roots.offers.set(number, true);
@@ -294,7 +294,7 @@ impl Indexed {
         run: &mut Run<'_>,
         round: &mut Round<'_>,
     ) -> Option<KeyOf> {
-        if round.accounts.left(submitter) == 0 || round.config.stop.is_set() {
+        if round.shares.left(submitter) == 0 || round.config.stop.is_set() {
             run.roots.unread.insert(number);
             return None;
         }
@@ -302,7 +302,7 @@ impl Indexed {
         let key = self.key_of_root(round.snapshot, root.ad);
         let steps = self.tables.table.exprs.charge();
         self.stats.read += steps;
-        round.accounts.pay(submitter, steps);
+        round.shares.pay(submitter, steps);
         key
     }
 
@@ -375,7 +375,7 @@ impl Indexed {
         let namespace = self.plans.roots.namespace(&ad.key.namespace);
         self.stats.planned += 1;
         let Some(offer_classes) = making.admitted(namespace).map(|admitted| &admitted.offer_classes) else { return };
-        self.tables.table.account.submitter = round.accounts.name(example.submitter);
+        self.tables.table.account.submitter = round.shares.name(example.submitter);
         let bytes = self.bytes_made();
         let Tables { table, preds, ranks, .. } = &mut self.tables;
         let made = &mut self.plans.made;
@@ -396,7 +396,7 @@ impl Indexed {
         let (steps, _) = self.tables.table.words.meter.end();
         let templates_looked_at = as_u64(ports.len().saturating_mul(offer_classes.len()) / TEMPLATES_OF_A_STEP);
         let bytes_made = as_u64(self.bytes_made().saturating_sub(bytes) / BYTES_OF_A_STEP);
-        round.accounts.pay(example.submitter, steps + as_u64(ports.len()) + templates_looked_at + bytes_made);
+        round.shares.pay(example.submitter, steps + as_u64(ports.len()) + templates_looked_at + bytes_made);
         let is_whole = ad.ports.body.get("GangRank").is_some() || ad.ports.has_sets();
         let planned = Planned { ports, is_whole, namespace, offer_classes: offer_classes.id() };
         if let Some(own) = self.plans.list.get_mut(as_usize(id)) {

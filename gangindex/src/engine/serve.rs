@@ -110,7 +110,7 @@ impl Indexed {
         let number = as_usize(of_key.class);
         let Run { classes, candidate_sets, joined_ports, checker, bound, .. } = run;
         let Some(class) = classes.get_mut(number) else { return NOTHING };
-        self.tables.table.words.meter.begin(round.accounts.for_one(turn.submitter));
+        self.tables.table.words.meter.begin(round.shares.for_one(turn.submitter));
         let mut known = self.tables.known();
         let mut star = StarJoin { candidate_sets, joined_ports, ports: &class.ports };
         let before = class.progress.steps;
@@ -118,7 +118,7 @@ impl Indexed {
         let doubt = known.doubt;
         self.stats.steps += class.progress.steps - before;
         let (steps, dry) = self.tables.table.words.meter.end();
-        round.accounts.pay(turn.submitter, steps);
+        round.shares.pay(turn.submitter, steps);
         if doubt || dry {
             // From here on the evaluator has the last word on every edge of this class.
             class.star = false;
@@ -152,7 +152,7 @@ impl Indexed {
     /// The best gang of a root of which the index does not know everything.
     fn guided(&mut self, run: &mut Run<'_>, class: usize, turn: &Turn<'_>, round: &mut Round<'_>) -> Found {
         let config = round.config;
-        let steps_max = config.steps_max.min(round.accounts.for_one(turn.submitter));
+        let steps_max = config.steps_max.min(round.shares.for_one(turn.submitter));
         if steps_max == 0 {
             return SHORT;
         }
@@ -173,7 +173,7 @@ impl Indexed {
         let budget = Budget { steps_max, owners: &mut round.owners };
         let Searched { found, steps, nothing } = branch_and_bound::best(pool, turn, config, round.now, choices, budget);
         let cost = steps.saturating_add(looked);
-        round.accounts.pay(turn.submitter, cost);
+        round.shares.pay(turn.submitter, cost);
         self.stats.steps += steps;
         if nothing && cost >= config.fruitless_steps_min {
             self.remember_fruitless(turn, round);
@@ -248,7 +248,7 @@ impl Indexed {
             return false;
         }
         if !self.fruitless.remembers(turn.ad) {
-            round.accounts.pay(turn.submitter, steps);
+            round.shares.pay(turn.submitter, steps);
             self.stats.steps += steps;
             return false;
         }
@@ -264,7 +264,7 @@ impl Indexed {
         let pool = (round.snapshot, &self.tables.table);
         let (known, rows) = self.fruitless.knows(root, &less, &reach, pool);
         let steps = steps + as_u64(rows / ROWS_OF_A_STEP);
-        round.accounts.pay(turn.submitter, steps);
+        round.shares.pay(turn.submitter, steps);
         self.stats.steps += steps;
         self.stats.fruitless += u64::from(known);
         known
