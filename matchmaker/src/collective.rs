@@ -257,7 +257,7 @@ fn listing_of<'s, F: Finder>(
     // what is charged for them may tell them apart
     let alike = if snapshot.policy.is_none() { finder.alike(&mut run, window, &mut round) } else { BTreeMap::new() };
     let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair), Spent::default());
-    let (mut pinned, mut shares) = (0, Shares::of(window, collective));
+    let (mut pinned, mut members_left) = (0, MembersLeft::of(window, collective));
     let mut kinds = Kinds::of(window, in_turn, |turn| {
         // what a gang takes of quotas depends on the account
         finder.kind(&mut run, turn, &mut round).filter(|_| snapshot.policy.is_none())
@@ -266,12 +266,12 @@ fn listing_of<'s, F: Finder>(
     let wide = (window.len() > collective.gangs_max).then_some(window.len());
     for gangs_max in [collective.gangs_max].into_iter().chain(wide) {
         for (number, turn) in window.iter().enumerate() {
-            let cap = shares.of_one(turn, snapshot, gangs_max);
+            let cap = members_left.of_one(turn, snapshot, gangs_max);
             if !kinds.wants(number, cap, &columns) {
                 continue;
             }
             let (listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
-            shares.pay(turn, &listed.gangs);
+            members_left.pay(turn, &listed.gangs);
             effort.candidates = effort.candidates.saturating_add(listed.steps);
             let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, shares: &mut round.shares };
             kinds.add((number, turn), (listed, by_index, cap), &mut columns, bill);
@@ -381,7 +381,7 @@ const LISTED_MIN: usize = 16;
 const USUAL_MEMBERS: usize = 3;
 
 /// How many members each submitter may still have listed. Gangs are kept until all are placed, and their members are what takes memory.
-struct Shares {
+struct MembersLeft {
     left: BTreeMap<usize, Remainder>,
 }
 
@@ -392,11 +392,11 @@ struct Remainder {
     widest: usize,
 }
 
-impl Shares {
-    fn of(window: &[Turn<'_>], collective: &Collective) -> Shares {
+impl MembersLeft {
+    fn of(window: &[Turn<'_>], collective: &Collective) -> MembersLeft {
         let submitters: BTreeSet<usize> = window.iter().map(|turn| turn.submitter).collect();
         let share = collective.members_max / submitters.len().max(1);
-        Shares {
+        MembersLeft {
             left: submitters
                 .into_iter()
                 .map(|submitter| (submitter, Remainder { members: share, widest: 1 }))
