@@ -34,7 +34,7 @@ pub(crate) struct AccountQueue<'s> {
     /// By the number of a counter in the policy: its number in the quotas, if these know it.
     counters: Vec<Option<usize>>,
     /// Some account may be forbidden any gang at all.
-    may_forbid_any: bool,
+    may_forbid_every_gang: bool,
     /// By root: the own roots of its account, if the tree has it, and the number of its submitter.
     placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
@@ -55,14 +55,14 @@ impl<'s> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
         let waiting = in_line(snapshot, &placed, 0..snapshot.roots.len());
         let quotas = Quotas::new(&policy.tree, &policy.total);
-        let may_forbid_any = [quotas.gangs(), quotas.charge()].iter().any(|number| quotas.is_bounded(*number));
+        let may_forbid_every_gang = [quotas.gangs(), quotas.charge()].iter().any(|number| quotas.is_bounded(*number));
         AccountQueue {
             snapshot,
             policy,
             submitters,
             counters: policy.counters.iter().map(|(counter, _)| quotas.number(counter)).collect(),
             order: Order::of(quotas, jobs(&waiting)),
-            may_forbid_any,
+            may_forbid_every_gang,
             placed,
             turn: None,
             aside: Vec::new(),
@@ -230,12 +230,12 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// Which quota does not let the root that was served last have any gang at all.
-    pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
-        if !self.may_forbid_any {
+    pub(crate) fn forbids_every_gang(&self) -> Option<QuotaExceeded> {
+        if !self.may_forbid_every_gang {
             return None;
         }
         let quotas = self.order.quotas();
-        // Gangs are told of first.
+        // Gangs are named first.
         self.exceeded([(quotas.gangs(), 1)]).or_else(|| self.exceeded([(quotas.charge(), LEAST_CHARGE)]))
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn negotiate_first<F: Finder>(
             }
             // 3. Find its best gang.
             let before = round.shares.spent(turn.submitter);
-            let mut within = Within { exceeded: line.exceeded_by_any(), charge: None };
+            let mut within = Within { exceeded: line.forbids_every_gang(), charge: None };
             // A gang is large, and is moved once: to its place among the gangs of the cycle.
             let mut found =
                 if within.exceeded.is_none() { finder.best(&mut run, &turn, &mut round) } else { Found::default() };

@@ -79,10 +79,10 @@ impl<'s> Line<'s> {
     }
 
     /// Which quota does not let the root that is served have any gang at all.
-    pub(crate) fn exceeded_by_any(&self) -> Option<QuotaExceeded> {
+    pub(crate) fn forbids_every_gang(&self) -> Option<QuotaExceeded> {
         match self {
             Line::Submitters(_) => None,
-            Line::Accounts(queue) => queue.exceeded_by_any(),
+            Line::Accounts(queue) => queue.forbids_every_gang(),
         }
     }
 
