@@ -124,7 +124,7 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// Whether accounts are served that do not hold what is guaranteed to them: all others come later.
-    pub(crate) fn guarantees(&self) -> bool {
+    pub(crate) fn is_guarantee_pass(&self) -> bool {
         self.turn.is_some_and(|turn| turn.pass == Pass::Guarantee)
     }
 
@@ -148,7 +148,7 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// Takes these prices for those of the cycle.
-    pub(crate) fn priced(&mut self, prices: Prices) {
+    pub(crate) fn set_prices(&mut self, prices: Prices) {
         self.prices = RefCell::new(Some(prices));
     }
 

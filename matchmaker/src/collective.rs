@@ -569,11 +569,11 @@ fn turns<'s>(
     (config, now): (&Config, i64),
 ) -> Turns<'s> {
     let mut line = Line::of(snapshot);
-    line.at(prices);
+    line.set_prices(prices);
     let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new(), names: line.names() };
     while turns.order.len() < count {
         let Some(turn) = line.next() else { break };
-        let is_guaranteed = line.guarantees();
+        let is_guaranteed = line.is_guarantee_pass();
         match gangs.get(&turn.ad) {
             None => line.not_found(),
             // It comes again.

@@ -48,9 +48,9 @@ impl<'s> Line<'s> {
     }
 
     /// Takes these prices for what claims cost, as far as they are known.
-    pub(crate) fn at(&mut self, prices: &Prices) {
+    pub(crate) fn set_prices(&mut self, prices: &Prices) {
         if let Line::Accounts(queue) = self {
-            queue.priced(prices.clone());
+            queue.set_prices(prices.clone());
         }
     }
 
@@ -71,10 +71,10 @@ impl<'s> Line<'s> {
     }
 
     /// Whether the root that is served has its turn because something is guaranteed to its account.
-    pub(crate) fn guarantees(&self) -> bool {
+    pub(crate) fn is_guarantee_pass(&self) -> bool {
         match self {
             Line::Submitters(_) => false,
-            Line::Accounts(queue) => queue.guarantees(),
+            Line::Accounts(queue) => queue.is_guarantee_pass(),
         }
     }
 
