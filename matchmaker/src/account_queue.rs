@@ -40,7 +40,7 @@ pub(crate) struct AccountQueue<'s> {
     /// The turn of the root that was served last.
     turn: Option<policy::Turn>,
     /// Roots that come once more when all others are done.
-    aside: Vec<usize>,
+    postponed: Vec<usize>,
     /// The shared seats that accounts hold by now.
     seats: Seats,
     /// What claims cost in this cycle.
@@ -65,7 +65,7 @@ impl<'s> AccountQueue<'s> {
             may_forbid_every_gang,
             placed,
             turn: None,
-            aside: Vec::new(),
+            postponed: Vec::new(),
             seats: policy.seats.clone(),
             prices: RefCell::default(),
             spare: Cell::default(),
@@ -133,15 +133,15 @@ impl<'s> AccountQueue<'s> {
         self.turn.take().into_iter().for_each(|turn| self.order.not_found(turn));
     }
 
-    /// Lets the root that was served last come once more when all others are done.
-    pub(crate) fn put_aside(&mut self) {
-        self.aside.extend(self.turn.map(|turn| turn.job));
+    /// Postpones the root that was served last: it comes once more when all others are done.
+    pub(crate) fn postpone(&mut self) {
+        self.postponed.extend(self.turn.map(|turn| turn.job));
         self.not_found();
     }
 
-    /// Begins again with the roots that were put aside. The numbers of their submitters.
-    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
-        let numbers = std::mem::take(&mut self.aside);
+    /// Begins again with the postponed roots. Returns the numbers of their submitters.
+    pub(crate) fn begin_postponed(&mut self) -> BTreeSet<usize> {
+        let numbers = std::mem::take(&mut self.postponed);
         self.begin(numbers.iter().copied());
         let placed = numbers.iter().filter_map(|number| self.placed.get(*number));
         placed.map(|(_, submitter)| as_usize(*submitter)).collect()

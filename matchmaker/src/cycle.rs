@@ -35,7 +35,7 @@ pub(crate) fn negotiate_first<F: Finder>(
     for last in [false, true] {
         if last {
             // Roots whose submitters had no steps left are searched again, with the steps that the others have not used.
-            round.shares.share_rest(line.again().into_iter());
+            round.shares.share_rest(line.begin_postponed().into_iter());
             round.last = true;
         }
         // 2. Take the next root.
@@ -64,7 +64,7 @@ pub(crate) fn negotiate_first<F: Finder>(
             if config.stop.is_set() && found.gave_up && round.cycle.ended_at.is_none() {
                 round.cycle.ended_at = Some(turn.ad);
             } else if found.short && !last {
-                line.put_aside(&turn);
+                line.postpone(&turn);
                 continue;
             }
             if found.short {

@@ -20,7 +20,7 @@ pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
     while let Some(turn) = line.next() {
         let is_served = match &mut line {
             Line::Submitters(queue) => {
-                queue.charge();
+                queue.count_gang();
                 true
             }
             Line::Accounts(queue) => queue.serve_any(),
@@ -94,19 +94,19 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Lets the root that was served last come once more when all others are done.
-    pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
+    /// Postpones the root that was served last: it comes once more when all others are done.
+    pub(crate) fn postpone(&mut self, turn: &Turn<'_>) {
         match self {
-            Line::Submitters(queue) => queue.put_aside(turn),
-            Line::Accounts(queue) => queue.put_aside(),
+            Line::Submitters(queue) => queue.postpone(turn),
+            Line::Accounts(queue) => queue.postpone(),
         }
     }
 
-    /// Begins again with the roots that were put aside. The numbers of their submitters.
-    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
+    /// Begins again with the postponed roots. Returns the numbers of their submitters.
+    pub(crate) fn begin_postponed(&mut self) -> BTreeSet<usize> {
         match self {
-            Line::Submitters(queue) => queue.again(),
-            Line::Accounts(queue) => queue.again(),
+            Line::Submitters(queue) => queue.begin_postponed(),
+            Line::Accounts(queue) => queue.begin_postponed(),
         }
     }
 
@@ -121,7 +121,7 @@ impl<'s> Line<'s> {
     ) -> bool {
         match self {
             Line::Submitters(queue) => {
-                queue.charge();
+                queue.count_gang();
                 true
             }
             Line::Accounts(queue) => queue.serve(turn.root, gang, charge, (config, now)),

@@ -21,7 +21,7 @@ pub(crate) struct Queue<'s> {
     /// The band of the root served last, and the number of its submitter.
     last: (i32, usize),
     /// Roots that come once more when all others are done, with the numbers of their submitters.
-    aside: Vec<(usize, Waiting)>,
+    postponed: Vec<(usize, Waiting)>,
 }
 
 struct Submitter {
@@ -73,7 +73,7 @@ impl<'s> Queue<'s> {
         };
         let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
         let order = submitters.iter().enumerate().filter_map(|(number, submitter)| submitter.place(number)).collect();
-        Queue { roots: &snapshot.roots, submitters, order, last: (0, 0), aside: Vec::new() }
+        Queue { roots: &snapshot.roots, submitters, order, last: (0, 0), postponed: Vec::new() }
     }
 
     /// The submitters in the order of their numbers.
@@ -81,16 +81,16 @@ impl<'s> Queue<'s> {
         self.submitters.iter().map(|submitter| &submitter.name)
     }
 
-    /// Lets the root that was served last come once more when all others are done.
-    pub(crate) fn put_aside(&mut self, turn: &Turn<'_>) {
+    /// Postpones the root that was served last: it comes once more when all others are done.
+    pub(crate) fn postpone(&mut self, turn: &Turn<'_>) {
         let Turn { number, ad, excludes, submitter, root } = *turn;
         let (band, priority, since, ad) = (self.last.0, root.priority, Reverse(root.since), Reverse(ad));
-        self.aside.push((submitter, Waiting { band, priority, since, ad, number: as_u32(number), excludes }));
+        self.postponed.push((submitter, Waiting { band, priority, since, ad, number: as_u32(number), excludes }));
     }
 
-    /// Begins again with the roots that were put aside. The numbers of their submitters.
-    pub(crate) fn again(&mut self) -> BTreeSet<usize> {
-        for (number, waiting) in std::mem::take(&mut self.aside).into_iter().rev() {
+    /// Begins again with the postponed roots. Returns the numbers of their submitters.
+    pub(crate) fn begin_postponed(&mut self) -> BTreeSet<usize> {
+        for (number, waiting) in std::mem::take(&mut self.postponed).into_iter().rev() {
             if let Some(submitter) = self.submitters.get_mut(number) {
                 submitter.waiting.push(waiting);
             }
@@ -119,7 +119,7 @@ impl<'s> Queue<'s> {
     }
 
     /// Counts one more gang for the submitter of the root that was served last.
-    pub(crate) fn charge(&mut self) {
+    pub(crate) fn count_gang(&mut self) {
         let number = self.last.1;
         let Some(submitter) = self.submitters.get_mut(number) else { return };
         let before = submitter.place(number);
