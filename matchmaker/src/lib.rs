@@ -34,7 +34,7 @@ mod plain_finder;
 mod ports;
 mod preemption;
 mod queue;
-mod quota_check;
+mod quota_explanation;
 mod reservation;
 mod score;
 mod sentences;
@@ -71,7 +71,7 @@ pub use preemption::{
     HeldGang, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting, PreemptionTerms, Preemptions, Proposal, is_still_right,
     preempt,
 };
-pub use quota_check::QuotaCheck;
+pub use quota_explanation::QuotaExplanation;
 pub use reservation::{
     Backfilled, HeldGangs, HeldOffers, Reservation, Reservations, Reserving, StoredReservation, backfill, free_at,
     held_for_others, may_keep, reserve,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use analysis::{Inspected, Pair};
 use matchmaker::{
-    AdId, Config, Gang, PoolAd, QuotaCheck, Role, Root, Snapshot, Unmatched, Usage, Verdict, WhyNot, negotiate,
+    AdId, Config, Gang, PoolAd, QuotaExplanation, Role, Root, Snapshot, Unmatched, Usage, Verdict, WhyNot, negotiate,
     summary, why,
 };
 
@@ -66,7 +66,7 @@ fn gang(case: &mut Case<'_>, mut pool: Snapshot, root: &Root) -> Option<Gang> {
 
 /// The quota that does not let a root have a gang, in words.
 fn quota_against(case: &Case<'_>, root: &Root, gang: &Gang) -> Option<String> {
-    let quotas = QuotaCheck::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second())?;
+    let quotas = QuotaExplanation::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second())?;
     let verdict = Verdict::QuotaExceeded(quotas.against(root, gang)?);
     Some(why(&Unmatched { root: root.ad, why: Arc::new(WhyNot::of(verdict)) }))
 }

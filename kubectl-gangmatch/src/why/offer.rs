@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{Inspected, Pair, inspect_offer};
 use crds::OfferKind;
 use crds::conditions::Holds;
-use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd, QuotaCheck, Usage};
+use matchmaker::{AdId, AdKey, EXCERPT_MAX, PoolAd, QuotaExplanation, Usage};
 use pool::{ObjectKey, Objects, OfferRef, alive, overcommitted, ready, usage, used_text};
 use serde::Serialize;
 
@@ -132,12 +132,12 @@ fn remarks(offer: OfferRef<'_>, used: &Usage, objects: &Objects) -> Vec<Said> {
 /// Sorts the jobs that wait by what stands between them and the offer.
 fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
     let (mut refuses, mut not_wanted): (BTreeMap<String, JobCount>, BTreeMap<String, JobCount>) = Default::default();
-    let quotas = QuotaCheck::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second());
+    let quotas = QuotaExplanation::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second());
     let placed = case.placed();
     for root in &case.snapshot.roots {
         let Some(key) = case.snapshot.ad(root.ad).map(|ad| &ad.key) else { continue };
         let is_held_back = || {
-            let closes = |quotas: &QuotaCheck<'_>| quotas.closes(root, id);
+            let closes = |quotas: &QuotaExplanation<'_>| quotas.closes(root, id);
             !placed.contains(&root.ad) && quotas.as_ref().is_some_and(closes)
         };
         let looks = inspect_offer(&case.left, root.ad, id, &case.config, case.now.as_second());

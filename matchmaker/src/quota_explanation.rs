@@ -9,18 +9,18 @@ use crate::model::{AdId, Config, Root, Snapshot};
 use crate::why_not::QuotaExceeded;
 
 /// The quotas of a pool after a cycle.
-pub struct QuotaCheck<'s> {
+pub struct QuotaExplanation<'s> {
     queue: AccountQueue<'s>,
     config: &'s Config,
     now: i64,
 }
 
-impl<'s> QuotaCheck<'s> {
+impl<'s> QuotaExplanation<'s> {
     /// The quotas when these gangs are held; none of a pool without accounts.
-    pub fn of(snapshot: &'s Snapshot, gangs: &[Gang], config: &'s Config, now: i64) -> Option<QuotaCheck<'s>> {
+    pub fn of(snapshot: &'s Snapshot, gangs: &[Gang], config: &'s Config, now: i64) -> Option<QuotaExplanation<'s>> {
         let policy = snapshot.policy.as_deref()?;
         let queue = AccountQueue::after(snapshot, policy, gangs, &mut Prices::of(config, now));
-        Some(QuotaCheck { queue, config, now })
+        Some(QuotaExplanation { queue, config, now })
     }
 
     /// Which `max` does not let a root have this gang. What is set aside for others is not looked at: that depends on what is free.
