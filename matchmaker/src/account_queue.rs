@@ -55,7 +55,8 @@ impl<'s> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
         let waiting = in_line(snapshot, &placed, 0..snapshot.roots.len());
         let quotas = Quotas::new(&policy.tree, &policy.total);
-        let may_forbid_every_gang = [quotas.gangs(), quotas.charge()].iter().any(|number| quotas.is_bounded(*number));
+        let may_forbid_every_gang =
+            [quotas.gangs_number(), quotas.charge_number()].iter().any(|number| quotas.is_bounded(*number));
         AccountQueue {
             snapshot,
             policy,
@@ -169,7 +170,7 @@ impl<'s> AccountQueue<'s> {
         });
         let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
         let mut takes = self.spare.take();
-        let (charge, gangs) = (self.order.quotas().charge(), self.order.quotas().gangs());
+        let (charge, gangs) = (self.order.quotas().charge_number(), self.order.quotas().gangs_number());
         let mut priced = Priced::Evaluated(prices);
         let (members, sum) = self.policy.count((self.snapshot, gang), shared, &mut priced, |counter, amount| {
             let number = self.number(counter).filter(|number| *number != charge && *number != gangs);
@@ -221,8 +222,8 @@ impl<'s> AccountQueue<'s> {
     /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
         let (quotas, mut takes) = (self.order.quotas(), self.spare.take());
-        takes.push(quotas.charge(), 1_000_000);
-        takes.push(quotas.gangs(), 1);
+        takes.push(quotas.charge_number(), 1_000_000);
+        takes.push(quotas.gangs_number(), 1);
         let is_served = self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes));
         takes.clear();
         self.spare.set(takes);
@@ -236,7 +237,7 @@ impl<'s> AccountQueue<'s> {
         }
         let quotas = self.order.quotas();
         // Gangs are named first.
-        self.exceeded([(quotas.gangs(), 1)]).or_else(|| self.exceeded([(quotas.charge(), LEAST_CHARGE)]))
+        self.exceeded([(quotas.gangs_number(), 1)]).or_else(|| self.exceeded([(quotas.charge_number(), LEAST_CHARGE)]))
     }
 
     /// Which quota does not let it have a gang that takes so much.

@@ -36,8 +36,8 @@ impl<'s> QuotaExplanation<'s> {
         let quotas = self.queue.quotas();
         let is_max = |bound: &Bound<'_>| matches!(bound, Bound::Max { .. });
         let has_none = |number, amount| quotas.bound_of(own_roots, number, amount).as_ref().is_some_and(is_max);
-        has_none(quotas.gangs(), 1)
-            || has_none(quotas.charge(), LEAST_CHARGE)
+        has_none(quotas.gangs_number(), 1)
+            || has_none(quotas.charge_number(), LEAST_CHARGE)
             || self.queue.is_closed_to(own_roots, offer, is_max)
     }
 

@@ -106,13 +106,13 @@ impl<'t> Quotas<'t> {
 
     /// The number of the counter of charge.
     #[must_use]
-    pub fn charge(&self) -> usize {
+    pub fn charge_number(&self) -> usize {
         self.charge
     }
 
     /// The number of the counter of gangs.
     #[must_use]
-    pub fn gangs(&self) -> usize {
+    pub fn gangs_number(&self) -> usize {
         self.gangs
     }
 
