@@ -38,7 +38,7 @@ pub(crate) struct AccountQueue<'s> {
     /// By root: the own roots of its account, if the tree has it, and the number of its submitter.
     placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
-    turn: Option<policy::Turn>,
+    turn: Option<policy::AccountTurn>,
     /// Roots that come once more when all others are done.
     postponed: Vec<usize>,
     /// The shared seats that accounts hold by now.

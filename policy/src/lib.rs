@@ -103,7 +103,7 @@ pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, Numbere
 pub use charge::{Claim, MemberCharge, charge};
 pub use eviction_budget::EvictionBudget;
 pub use evictions::Evictions;
-pub use order::{Order, Pass, Turn, Waiting};
+pub use order::{AccountTurn, Order, Pass, Waiting};
 pub use preemption::{
     Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
 };

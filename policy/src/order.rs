@@ -36,7 +36,7 @@ pub enum Pass {
 
 /// The turn of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct AccountTurn {
     /// The place of the job in the list given.
     pub job: usize,
     /// The own roots of its account: where its gang will be.
@@ -124,7 +124,7 @@ impl<'t> Order<'t> {
 
     /// The next turn: the same one until it is reported what came of it. None after the last pass.
     #[expect(clippy::should_implement_trait, reason = "an iterator would not be told what was found")]
-    pub fn next(&mut self) -> Option<Turn> {
+    pub fn next(&mut self) -> Option<AccountTurn> {
         loop {
             let Some(own_roots) = self.first() else {
                 if self.pass == Pass::Fair {
@@ -139,18 +139,18 @@ impl<'t> Order<'t> {
                 continue;
             }
             let job = self.queues.first(own_roots)?;
-            return Some(Turn { job, own_roots, pass: self.pass });
+            return Some(AccountTurn { job, own_roots, pass: self.pass });
         }
     }
 
     /// A gang was found in this turn, with capacity and within the quotas. Says whether it is served: in the pass of guarantees only one that is
     /// guaranteed is, and another one ends the pass for its account, but keeps its place for the next pass.
-    pub fn found(&mut self, turn: Turn, takes: &Amounts) -> bool {
+    pub fn found(&mut self, turn: AccountTurn, takes: &Amounts) -> bool {
         self.found_numbered(turn, &self.quotas.numbered(takes))
     }
 
     /// The same of amounts by the numbers of their counters.
-    pub fn found_numbered(&mut self, turn: Turn, takes: &NumberedAmounts) -> bool {
+    pub fn found_numbered(&mut self, turn: AccountTurn, takes: &NumberedAmounts) -> bool {
         let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.own_roots, takes);
         if is_served {
             self.quotas.take_numbered(turn.own_roots, takes);
@@ -163,7 +163,7 @@ impl<'t> Order<'t> {
     }
 
     /// No gang was found in this turn: the job has none in this cycle, and the next one of its account has its turn.
-    pub fn not_found(&mut self, turn: Turn) {
+    pub fn not_found(&mut self, turn: AccountTurn) {
         self.dequeue(turn);
         // No usage changes: only nodes below which no job waits any more leave their siblings.
         let path = self.quotas.tree().path(turn.own_roots);
@@ -175,7 +175,7 @@ impl<'t> Order<'t> {
         }
     }
 
-    fn dequeue(&mut self, turn: Turn) {
+    fn dequeue(&mut self, turn: AccountTurn) {
         if self.queues.first(turn.own_roots) == Some(turn.job) {
             self.queues.remove_first(turn.own_roots);
         }
