@@ -170,10 +170,10 @@ impl Loader<'_> {
             let Some(class) = class_of_node(&in_order, node) else { continue };
             match machine_of_node(class, node) {
                 Ok(machine) => made.push(machine),
-                Err(rejected) => {
-                    let text = format!("MachineClass {}: {}", class.name_any(), rejected.message);
+                Err(problem) => {
+                    let text = format!("MachineClass {}: {}", class.name_any(), problem.message);
                     problems.extend(
-                        of_class(class).map(|source| Problem { place: place(&source, &rejected.message), text }),
+                        of_class(class).map(|source| Problem { place: place(&source, &problem.message), text }),
                     );
                 }
             }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::ad::{PolicyTerms, Rejected};
+use crds::ad::{NotAccepted, PolicyTerms};
 use crds::conditions::reasons;
 use crds::{Account, AccountSpec, Job, PoolPolicy, Submitter, Submitters, account_name};
 use kube::ResourceExt;
@@ -24,7 +24,7 @@ pub struct KnownPolicy {
     /// Its terms; if it is not accepted, those that were accepted last.
     pub terms: Arc<PolicyTerms>,
     /// Why it is not accepted.
-    pub problem: Option<Rejected>,
+    pub problem: Option<NotAccepted>,
 }
 
 impl KnownPolicy {
@@ -245,7 +245,7 @@ fn unknown_counter(account: &Account, terms: &PolicyTerms) -> Option<(&'static s
 
 /// What is wrong with each account that counts otherwise than its object says, by name: a reason and a sentence.
 #[must_use]
-pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<String, Rejected> {
+pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<String, NotAccepted> {
     let submitting = Submitting::of(objects, terms);
     let tree = AccountList::of(objects, terms).into_tree();
     let problem = |(name, account): (&String, &Arc<Account>)| {
@@ -280,7 +280,7 @@ pub fn account_problems(objects: &Objects, terms: &PolicyTerms) -> BTreeMap<Stri
                 not_charged.or_else(|| unknown_counter(account, terms))
             }
         };
-        found.map(|(reason, what)| (name.clone(), Rejected::new(reason, &what)))
+        found.map(|(reason, what)| (name.clone(), NotAccepted::new(reason, &what)))
     };
     objects.accounts.iter().filter_map(problem).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use classad::{Expr, Never, never_true};
-use crds::ad::{Advertised, Rejected, Size};
+use crds::ad::{Advertised, NotAccepted, Size};
 use crds::conditions::{is_true, reasons, types};
 use crds::{AdFields, AdKind, Job, License, Machine, Offer, OfferFields, OfferKind, OfferStatus};
 use kube::ResourceExt;
@@ -44,13 +44,13 @@ pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> +
     ///
     /// # Errors
     /// The object's text is no ad; the message says where and what to write instead.
-    fn advertise(&self) -> Result<Advertised, Rejected>;
+    fn advertise(&self) -> Result<Advertised, NotAccepted>;
 
     /// The expression by whose value claims share a seat.
     ///
     /// # Errors
     /// `sharedBy` is no expression.
-    fn shared_by(&self) -> Result<Option<Expr>, Rejected> {
+    fn shared_by(&self) -> Result<Option<Expr>, NotAccepted> {
         Ok(None)
     }
 
@@ -58,7 +58,7 @@ pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> +
     ///
     /// # Errors
     /// `chargeWeight` is no expression.
-    fn charge_weight(&self) -> Result<Option<Expr>, Rejected> {
+    fn charge_weight(&self) -> Result<Option<Expr>, NotAccepted> {
         Ok(None)
     }
 
@@ -124,7 +124,7 @@ impl Advertises for Job {
         &mut objects.jobs
     }
 
-    fn advertise(&self) -> Result<Advertised, Rejected> {
+    fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::job_ad(self)
     }
 
@@ -166,11 +166,11 @@ impl Advertises for Machine {
         &mut objects.machines
     }
 
-    fn advertise(&self) -> Result<Advertised, Rejected> {
+    fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::machine_ad(self)
     }
 
-    fn charge_weight(&self) -> Result<Option<Expr>, Rejected> {
+    fn charge_weight(&self) -> Result<Option<Expr>, NotAccepted> {
         crds::ad::charge_weight(&self.spec.offer)
     }
 
@@ -202,15 +202,15 @@ impl Advertises for License {
         &mut objects.licenses
     }
 
-    fn advertise(&self) -> Result<Advertised, Rejected> {
+    fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::license_ad(self)
     }
 
-    fn shared_by(&self) -> Result<Option<Expr>, Rejected> {
+    fn shared_by(&self) -> Result<Option<Expr>, NotAccepted> {
         crds::ad::shared_by(self)
     }
 
-    fn charge_weight(&self) -> Result<Option<Expr>, Rejected> {
+    fn charge_weight(&self) -> Result<Option<Expr>, NotAccepted> {
         crds::ad::charge_weight(&self.spec.offer)
     }
 
@@ -252,18 +252,18 @@ fn strip_offer(fields: &mut OfferFields, status: &mut Option<OfferStatus>) {
 ///
 /// # Errors
 /// The object's text is no ad, a port is not well formed or can never be matched, or `sharedBy` does not parse.
-pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, Rejected> {
+pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, NotAccepted> {
     let advertised = object.advertise()?;
     let ports = Ports::of(&advertised.ad);
     if let Some(problem) = &ports.problem {
-        return Err(Rejected { reason: reasons::INVALID_PORT, message: problem.clone() });
+        return Err(NotAccepted { reason: reasons::INVALID_PORT, message: problem.clone() });
     }
     for port in ports.list.iter() {
         let of_set = port.set.as_ref().and_then(|set| set.constraint.as_ref());
         for (name, constraint) in [("constraint", port.constraint.as_ref()), ("group constraint", of_set)] {
             if let Some(never) = constraint.and_then(never_true) {
                 let message = format!("port `{}`: the {name} can never be true: {}", port.label, because(&never));
-                return Err(Rejected { reason: reasons::NEVER_TRUE, message });
+                return Err(NotAccepted { reason: reasons::NEVER_TRUE, message });
             }
         }
     }
@@ -293,7 +293,7 @@ mod tests {
 
     use super::*;
 
-    fn rejected(constraint: &str) -> Rejected {
+    fn problem(constraint: &str) -> NotAccepted {
         let spec = crds::JobSpec {
             ad: crds::AdFields { constraint: serde_json::from_value(constraint.into()).ok(), ..Default::default() },
             ..Default::default()
@@ -334,9 +334,9 @@ mod tests {
     #[test]
     fn what_can_never_be_true_of_a_set_is_not_waited_for() {
         let spec = json!({"ports": [{"label": "node", "count": 2, "groupConstraint": "size(node) == 2 && 1 > 2"}]});
-        let rejected = prepare(&Job::new("j", serde_json::from_value(spec).unwrap())).unwrap_err();
+        let problem = prepare(&Job::new("j", serde_json::from_value(spec).unwrap())).unwrap_err();
         let message = "port `node`: the group constraint can never be true: `1 > 2` is always false";
-        assert_eq!((rejected.reason, rejected.message.as_str()), (reasons::NEVER_TRUE, message));
+        assert_eq!((problem.reason, problem.message.as_str()), (reasons::NEVER_TRUE, message));
     }
 
     #[test]
@@ -348,9 +348,9 @@ mod tests {
             ),
             ("1 > 2", "`1 > 2` is always false"),
         ] {
-            let rejected = rejected(constraint);
-            assert_eq!(rejected.reason, reasons::NEVER_TRUE);
-            assert_eq!(rejected.message, format!("port `other`: the constraint can never be true: {because}"));
+            let problem = problem(constraint);
+            assert_eq!(problem.reason, reasons::NEVER_TRUE);
+            assert_eq!(problem.message, format!("port `other`: the constraint can never be true: {because}"));
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::ad::{Rejected, Size};
+use crds::ad::{NotAccepted, Size};
 use crds::conditions::reasons;
 
 use crate::key::ObjectKey;
@@ -61,7 +61,7 @@ pub(crate) struct Granted {
     /// The ads that were evicted for it.
     pub(crate) evicted: Vec<ObjectKey>,
     /// Why there is no memory for it, if there is none.
-    pub(crate) refusal: Option<Rejected>,
+    pub(crate) refusal: Option<NotAccepted>,
 }
 
 impl Budget {
@@ -79,7 +79,7 @@ impl Budget {
             Err(message) => {
                 let account = self.accounts.entry(key.namespace.clone()).or_default();
                 account.waiting.insert(key.name.clone(), (born, weight));
-                let refusal = Some(Rejected::new(reasons::NAMESPACE_OVER_BUDGET, &message));
+                let refusal = Some(NotAccepted::new(reasons::NAMESPACE_OVER_BUDGET, &message));
                 return Granted { evicted: Vec::new(), refusal };
             }
         };

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::ad::{Rejected, capacity, check_capacity, machine_ad};
+use crds::ad::{NotAccepted, capacity, check_capacity, machine_ad};
 use crds::{AdFields, Machine, MachineClass, MachineSpec, Res};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
@@ -41,7 +41,7 @@ pub fn class_of_node<'c>(classes: &[&'c Arc<MachineClass>], node: &NodeFacts) ->
 ///
 /// # Errors
 /// The class says something that is no ad, or no capacity; or none of its resources is left of this node.
-pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine, Rejected> {
+pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine, NotAccepted> {
     let attributes = attributes(class, node);
     let capacity = match class.spec.capacity.is_empty() {
         true => Res::from([("slots".to_owned(), 1)]),
@@ -65,7 +65,7 @@ pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine
             "spec.capacity: no resource remains for node {}: write expressions over its attributes whose values are whole numbers of at least 0",
             node.name
         );
-        return Err(Rejected { reason: crds::conditions::reasons::INVALID_CAPACITY, message });
+        return Err(NotAccepted { reason: crds::conditions::reasons::INVALID_CAPACITY, message });
     }
     Ok(machine)
 }
@@ -74,12 +74,12 @@ pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine
 ///
 /// # Errors
 /// It says something that is no ad, or a capacity that no node has.
-pub fn check_class(class: &MachineClass) -> Result<(), Rejected> {
+pub fn check_class(class: &MachineClass) -> Result<(), NotAccepted> {
     let some_node = some_node();
     check_capacity(&class.spec.capacity, &attributes(class, &some_node))?;
     match machine_of_node(class, &some_node) {
         // Another node may have some.
-        Err(rejected) if rejected.reason == crds::conditions::reasons::INVALID_CAPACITY => Ok(()),
+        Err(problem) if problem.reason == crds::conditions::reasons::INVALID_CAPACITY => Ok(()),
         made => made.map(drop),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::{ClaimEntry, Member, Offer, OfferFields, OfferKind, OfferStatus, Res};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
@@ -26,7 +26,7 @@ pub struct OfferRef<'o> {
     /// The name of the node that it stands for, if any.
     pub node_name: Option<&'o str>,
     /// Its ad, or why it has none.
-    pub ad: &'o Result<Arc<Prepared>, Rejected>,
+    pub ad: &'o Result<Arc<Prepared>, NotAccepted>,
 }
 
 impl<'o, K: Offer> From<&'o Cached<K>> for OfferRef<'o> {

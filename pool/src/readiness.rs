@@ -14,8 +14,8 @@ use crate::snapshot::CycleInputs;
 
 /// Why an offer accepts no claims: a reason and a sentence. `None` if it does, as far as its own objects tell.
 pub fn not_ready(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {
-    if let Err(rejected) = offer.ad {
-        return Some((reasons::NOT_ACCEPTED, rejected.reason.to_owned()));
+    if let Err(problem) = offer.ad {
+        return Some((reasons::NOT_ACCEPTED, problem.reason.to_owned()));
     }
     match closure(offer, objects, &CycleInputs::default())? {
         Closure::Draining => Some((reasons::DRAINING, "spec.stopPolicy is Hold".to_owned())),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crds::AdKind;
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::conditions::reasons;
 use kube::ResourceExt;
 
@@ -20,7 +20,7 @@ pub struct Cached<K> {
     /// The object.
     pub object: Arc<K>,
     /// Its ad, or why it has none.
-    pub ad: Result<Arc<Prepared>, Rejected>,
+    pub ad: Result<Arc<Prepared>, NotAccepted>,
 }
 
 /// Whether `spec.owner` can be trusted.
@@ -78,7 +78,7 @@ fn without_owner(kind: AdKind, namespace: &str, name: &str) -> String {
 impl<K> Cached<K> {
     /// Whether only the object's bare bones are kept, since there is no room for the rest.
     pub fn is_stripped(&self) -> bool {
-        let reason = self.ad.as_ref().err().map(|rejected| rejected.reason);
+        let reason = self.ad.as_ref().err().map(|problem| problem.reason);
         matches!(reason, Some(reasons::AD_TOO_LARGE | reasons::NAMESPACE_OVER_BUDGET))
     }
 }
@@ -123,12 +123,12 @@ impl<K: Advertises + Clone> AdStore<K> {
     }
 
     /// The ad of an object, if there is room for it; else the object loses what takes room.
-    fn admit(&mut self, key: &ObjectKey, object: &mut K) -> Result<Arc<Prepared>, Rejected> {
+    fn admit(&mut self, key: &ObjectKey, object: &mut K) -> Result<Arc<Prepared>, NotAccepted> {
         let size = object.size();
-        if let Err(rejected) = size.check() {
+        if let Err(problem) = size.check() {
             self.budget.release(key);
             object.strip();
-            return Err(rejected);
+            return Err(problem);
         }
         let born = object.meta().creation_timestamp.as_ref().map_or(i64::MAX, |time| time.0.as_second());
         let Granted { evicted, refusal } = self.budget.request(key, born, weight(size));
@@ -148,7 +148,7 @@ impl<K: Advertises + Clone> AdStore<K> {
         let message = "spec: this large ad has made room for older ones, or for those of namespaces that have fewer: make it smaller, \
                        or delete some of the others; it is looked at again when there is room";
         Arc::make_mut(&mut held.object).strip();
-        held.ad = Err(Rejected::new(reasons::NAMESPACE_OVER_BUDGET, message));
+        held.ad = Err(NotAccepted::new(reasons::NAMESPACE_OVER_BUDGET, message));
         self.touch(key.clone());
     }
 
@@ -163,7 +163,7 @@ impl<K: Advertises + Clone> AdStore<K> {
     }
 
     /// The ad of an object; refused if it has a workload where none may be started.
-    fn prepare_ad(&self, object: &mut K) -> Result<Arc<Prepared>, Rejected> {
+    fn prepare_ad(&self, object: &mut K) -> Result<Arc<Prepared>, NotAccepted> {
         let namespace = object.namespace().unwrap_or_default();
         if object.has_workload()
             && let Some(refusal) = self.workload_scope.refusal(&namespace)

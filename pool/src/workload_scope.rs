@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::conditions::reasons;
 
 /// The namespaces in which workloads are started.
@@ -26,7 +26,7 @@ impl WorkloadScope {
     }
 
     /// Why a Job with a workload is not accepted in this namespace, if it is not.
-    pub(crate) fn refusal(&self, namespace: &str) -> Option<Rejected> {
+    pub(crate) fn refusal(&self, namespace: &str) -> Option<NotAccepted> {
         let found = format!("spec.workload: found a workload in the namespace {namespace}, and gangmatch");
         let message = match self {
             _ if self.includes(namespace) => return None,
@@ -37,7 +37,7 @@ impl WorkloadScope {
                 "{found} is installed without the right to start any: set the chart's value workloads.enabled to true"
             ),
         };
-        Some(Rejected::new(reasons::WORKLOADS_DISABLED, &message))
+        Some(NotAccepted::new(reasons::WORKLOADS_DISABLED, &message))
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
             let mut objects = Objects::default().with_workloads_in(scope.clone());
             objects.jobs.put(job(namespace, workload));
             let held = objects.jobs.get(&ObjectKey::new(namespace, "j")).unwrap();
-            held.ad.as_ref().err().map(|rejected| (rejected.reason, rejected.message.clone()))
+            held.ad.as_ref().err().map(|problem| (problem.reason, problem.message.clone()))
         };
         let one = WorkloadScope::In(["eda".to_owned()].into());
         assert_eq!(said(&one, "eda", template), None);

@@ -10,7 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::{Account, PoolPolicy};
 use futures::StreamExt;
 use matchmaker::{Policy, Snapshot};
@@ -51,7 +51,7 @@ pub(crate) struct Accounting {
     /// From when on accounts that were written may be written again.
     again_ms: BTreeMap<String, u64>,
     /// Why accounts count otherwise than they say.
-    problems: BTreeMap<String, Rejected>,
+    problems: BTreeMap<String, NotAccepted>,
     /// Ended Matches that are kept until their accounts are stored later than at this time: by key, with uid and account.
     unpruned: BTreeMap<ObjectKey, (String, String, i64)>,
     pace: Pace,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::conditions::{self, Finding, Holds, reasons, types};
 use crds::{
     Account, AccountSpec, AccountStatus, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER, PoolPolicyStatus,
@@ -42,7 +42,7 @@ pub(crate) fn change_of(
     name: &str,
     objects: &Objects,
     ledger: &Ledger,
-    problem: Option<&Rejected>,
+    problem: Option<&NotAccepted>,
     asked: bool,
     now: i64,
 ) -> Option<AccountChange> {

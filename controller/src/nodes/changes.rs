@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::{Machine, MachineClass, MachineSpec};
 use kube::ResourceExt;
 use pool::{Cached, NodeFacts, ObjectKey, Objects, check_class, class_of_node, classes_in_order, machine_of_node};
@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     pub(crate) nodes: usize,
     pub(crate) machines: usize,
     /// Why not all of its nodes have Machines.
-    pub(crate) problem: Option<Rejected>,
+    pub(crate) problem: Option<NotAccepted>,
 }
 
 /// What was looked at, and need not be looked at again before something changes.
@@ -34,7 +34,7 @@ pub(crate) struct Settled {
     /// Nodes in line: the very facts, the class and its generation, and the Machine's version.
     nodes: BTreeMap<String, (Arc<NodeFacts>, Stamp, String)>,
     /// Why classes cannot make any Machines.
-    classes: BTreeMap<Stamp, Option<Rejected>>,
+    classes: BTreeMap<Stamp, Option<NotAccepted>>,
 }
 
 /// The uid of a class and its generation.
@@ -100,7 +100,7 @@ fn stamp(class: &MachineClass) -> Stamp {
 }
 
 /// Why classes cannot make any Machines; what is known of them already is not found out again.
-fn problems(classes: &[&Arc<MachineClass>], settled: &Settled) -> BTreeMap<Stamp, Option<Rejected>> {
+fn problems(classes: &[&Arc<MachineClass>], settled: &Settled) -> BTreeMap<Stamp, Option<NotAccepted>> {
     let of = |class: &Arc<MachineClass>| match settled.classes.get(&stamp(class)) {
         Some(known) => known.clone(),
         None => check_class(class).err(),
@@ -109,7 +109,7 @@ fn problems(classes: &[&Arc<MachineClass>], settled: &Settled) -> BTreeMap<Stamp
 }
 
 /// What is wrong with the namespace of a class: no Machine can be created in one that does not exist.
-fn namespace_problem(class: &MachineClass, objects: &Objects) -> Option<Rejected> {
+fn namespace_problem(class: &MachineClass, objects: &Objects) -> Option<NotAccepted> {
     let namespace = &class.spec.namespace;
     // No cluster is without any namespace: then they are not known.
     if objects.namespaces.is_empty() || objects.namespaces.contains_key(namespace) {
@@ -117,7 +117,7 @@ fn namespace_problem(class: &MachineClass, objects: &Objects) -> Option<Rejected
     }
     let message =
         format!("spec.namespace: there is no namespace `{namespace}`; create it: kubectl create namespace {namespace}");
-    Some(Rejected { reason: crds::conditions::reasons::NAMESPACE_MISSING, message })
+    Some(NotAccepted { reason: crds::conditions::reasons::NAMESPACE_MISSING, message })
 }
 
 /// The uid of the class that has made a Machine.
@@ -132,7 +132,7 @@ fn change_of(
     node: &Arc<NodeFacts>,
     objects: &Objects,
     settled: &mut Settled,
-) -> Result<Option<Change>, Rejected> {
+) -> Result<Option<Change>, NotAccepted> {
     let key = ObjectKey::new(&class.spec.namespace, &node.name);
     let held = objects.machines.get(&key);
     if held.is_some_and(Cached::is_stripped) {
@@ -156,7 +156,7 @@ fn change_of(
         let message = format!(
             "{key}: a Machine with this name already exists and was not created by this class; delete it, or exclude its node"
         );
-        return Err(Rejected { reason: crds::conditions::reasons::DUPLICATE_NODE, message });
+        return Err(NotAccepted { reason: crds::conditions::reasons::DUPLICATE_NODE, message });
     }
     made.spec.ad.owner.clone_from(&held.spec.ad.owner);
     made.spec.offer.stop_policy = held.spec.offer.stop_policy;

@@ -3,7 +3,7 @@
 //! Each function takes the status as it is and returns the whole next one; the patch names only what differs.
 
 use claiming::Reason;
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::conditions::{Holds, reasons, set, types};
 use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Nomination, Refusal, conditions};
 use jiff::Timestamp;
@@ -262,7 +262,7 @@ pub(crate) fn job_waiting(held: &Cached<Job>, state: JobState, finding: Option<&
     accepted(&mut draft, held);
     match state {
         JobState::NotAccepted => {
-            let message = held.ad.as_ref().err().map(|rejected| rejected.message.clone()).unwrap_or_default();
+            let message = held.ad.as_ref().err().map(|problem| problem.message.clone()).unwrap_or_default();
             draft.status.why = Some(cut(&message, 256));
             draft.status.unmatched = None;
             draft.say(types::MATCHED, Holds::False, reasons::NOT_ACCEPTED, "the ad was not accepted");
@@ -361,10 +361,10 @@ pub(super) fn accepted(draft: &mut Draft<'_>, held: &Cached<Job>) {
 }
 
 /// The condition `Accepted` of an ad of any kind.
-pub(super) fn acceptance(ad: &Result<std::sync::Arc<pool::Prepared>, Rejected>) -> (Holds, &'static str, String) {
+pub(super) fn acceptance(ad: &Result<std::sync::Arc<pool::Prepared>, NotAccepted>) -> (Holds, &'static str, String) {
     match ad {
         Ok(prepared) if prepared.warnings.is_empty() => (Holds::True, reasons::ACCEPTED, String::new()),
         Ok(prepared) => (Holds::True, reasons::ACCEPTED_WITH_WARNINGS, cut(&prepared.warnings.join("; "), 1024)),
-        Err(rejected) => (Holds::False, rejected.reason, rejected.message.clone()),
+        Err(problem) => (Holds::False, problem.reason, problem.message.clone()),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use classad::{Ad, Context, Env, Expr, Name, Value, eval, references, similar};
 use serde_json::Value as Json;
 
-use super::{Rejected, literal, message, text};
+use super::{NotAccepted, literal, message, text};
 use crate::conditions::reasons;
 use crate::{ExprText, QUANTITY_MAX, Res, quantity};
 
@@ -14,11 +14,11 @@ use crate::{ExprText, QUANTITY_MAX, Res, quantity};
 ///
 /// # Errors
 /// If one of them is no expression, or an attribute no literal.
-pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<String, Json>) -> Result<Res, Rejected> {
+pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<String, Json>) -> Result<Res, NotAccepted> {
     let attribute = |(name, value): (&String, &Json)| {
         Ok((Name::new(name.as_str()), literal::expr(&message::path("spec.attributes", name), value)?))
     };
-    let ad = attributes.iter().map(attribute).collect::<Result<Ad, Rejected>>()?;
+    let ad = attributes.iter().map(attribute).collect::<Result<Ad, NotAccepted>>()?;
     let mut env = Env::new();
     let frame = env.frame(&ad, None);
     let mut amounts = Res::new();
@@ -26,7 +26,7 @@ pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<Strin
         let place = message::path("spec.capacity", resource);
         let expr = match quantity::amount(resource, &source.text()) {
             Some(Ok(amount)) => Expr::literal(Value::Integer(amount)),
-            Some(Err(wrong)) => return Err(Rejected::new(reasons::INVALID_CAPACITY, &format!("{place}: {wrong}"))),
+            Some(Err(wrong)) => return Err(NotAccepted::new(reasons::INVALID_CAPACITY, &format!("{place}: {wrong}"))),
             None => text::expression(&place, source, &mut Vec::new())?,
         };
         let amount = match eval(&expr, &env, frame, &Context::default()) {
@@ -47,7 +47,7 @@ pub fn capacity(wanted: &BTreeMap<String, ExprText>, attributes: &BTreeMap<Strin
 pub fn check_capacity(
     wanted: &BTreeMap<String, ExprText>,
     attributes: &BTreeMap<String, Json>,
-) -> Result<(), Rejected> {
+) -> Result<(), NotAccepted> {
     let amounts = capacity(wanted, attributes)?;
     let known: Vec<Name> = attributes.keys().map(|name| Name::new(name.as_str())).collect();
     for (resource, source) in wanted.iter().filter(|(resource, _)| !amounts.contains_key(*resource)) {
@@ -63,7 +63,7 @@ pub fn check_capacity(
             };
             let found = message::quote(unknown.as_str());
             let message = format!("{place}: no node has an attribute {found}; {advice}");
-            return Err(Rejected::new(reasons::INVALID_CAPACITY, &message));
+            return Err(NotAccepted::new(reasons::INVALID_CAPACITY, &message));
         }
     }
     Ok(())
@@ -83,9 +83,9 @@ mod tests {
             (json!({"m": "Memroy - 4"}), "spec.capacity.m: no node has an attribute `Memroy`; did you mean `Memory`?"),
             (json!({"m": "Gadgets"}), "spec.capacity.m: no node has an attribute `Gadgets`; write a number"),
         ] {
-            let rejected = check(wanted).unwrap_err();
-            assert_eq!(rejected.reason, "InvalidCapacity");
-            assert!(rejected.message.starts_with(meant), "{rejected}");
+            let problem = check(wanted).unwrap_err();
+            assert_eq!(problem.reason, "InvalidCapacity");
+            assert!(problem.message.starts_with(meant), "{problem}");
         }
         for fine in [json!({"cpus": "cpus - 2", "slots": 4}), json!({"gpus": "Resources.'x.com/gpu'"})] {
             assert_eq!(check(fine), Ok(()), "another node may have some");
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(check(json!({"c": "ifThenElse(isUndefined(Gadgets), 1, Gadgets)"})), Ok(()), "it has an amount");
     }
 
-    fn of(wanted: Json) -> Result<Res, Rejected> {
+    fn of(wanted: Json) -> Result<Res, NotAccepted> {
         let attributes =
             serde_json::from_value(json!({"Cpus": 16, "Memory": 65536, "Resources": {"x.com/gpu": 4}})).unwrap();
         capacity(&serde_json::from_value(wanted).unwrap(), &attributes)

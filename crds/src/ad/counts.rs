@@ -2,7 +2,7 @@
 
 use classad::{Ad, Expr, Value, constant};
 
-use super::Rejected;
+use super::NotAccepted;
 use super::message;
 use super::ports::invalid;
 
@@ -13,7 +13,7 @@ const PARTNERS_MAX: i64 = 63;
 ///
 /// # Errors
 /// If one is no integer from 1 to 63, if the fewest are more than the most, or if the ports need more than 63 partners together.
-pub(super) fn check(place: &str, ports: &[Expr]) -> Result<(), Rejected> {
+pub(super) fn check(place: &str, ports: &[Expr]) -> Result<(), NotAccepted> {
     let mut all = 0_i64;
     for (index, port) in ports.iter().enumerate() {
         let port_place = format!("{place}[{index}]");
@@ -41,7 +41,7 @@ pub(super) fn check(place: &str, ports: &[Expr]) -> Result<(), Rejected> {
 }
 
 /// A count, if it is written and constant.
-fn written(place: &str, port: &Ad, name: &str) -> Result<Option<i64>, Rejected> {
+fn written(place: &str, port: &Ad, name: &str) -> Result<Option<i64>, NotAccepted> {
     let Some((expr, value)) = port.get(name).and_then(|expr| Some((expr, constant(expr)?))) else { return Ok(None) };
     match value {
         Value::Integer(count) if (1..=PARTNERS_MAX).contains(&count) => Ok(Some(count)),
@@ -61,9 +61,9 @@ fn written(place: &str, port: &Ad, name: &str) -> Result<Option<i64>, Rejected> 
 mod tests {
     use serde_json::{Value as Json, json};
 
-    use crate::ad::{Advertised, Rejected, job_ad};
+    use crate::ad::{Advertised, NotAccepted, job_ad};
 
-    fn job(spec: Json) -> Result<Advertised, Rejected> {
+    fn job(spec: Json) -> Result<Advertised, NotAccepted> {
         job_ad(&serde_json::from_value(json!({"metadata": {"name": "sim", "namespace": "ns"}, "spec": spec})).unwrap())
     }
 

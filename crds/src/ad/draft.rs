@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use classad::{Ad, Expr, Name};
 
-use super::{Advertised, Rejected, WARNINGS_MAX, message};
+use super::{Advertised, NotAccepted, WARNINGS_MAX, message};
 use crate::conditions::reasons;
 
 /// An ad in the making.
@@ -30,19 +30,19 @@ impl Draft {
     ///
     /// # Errors
     /// If it is there already, in whatever case, or is no name.
-    pub(crate) fn set(&mut self, name: &str, place: String, expr: Expr) -> Result<(), Rejected> {
+    pub(crate) fn set(&mut self, name: &str, place: String, expr: Expr) -> Result<(), NotAccepted> {
         if name.is_empty() || name.contains('\0') {
             let message = format!(
                 "{place}: the name of an attribute must not be empty or contain the character NUL; write a name such as `Memory`"
             );
-            return Err(Rejected::new(reasons::PARSE_ERROR, &message));
+            return Err(NotAccepted::new(reasons::PARSE_ERROR, &message));
         }
         if let Some(first) = self.place(name) {
             let message = format!(
                 "{place}: {} is already defined at {first}; case is ignored in names, so remove one of them",
                 message::quote(name)
             );
-            return Err(Rejected::new(reasons::DUPLICATE_ATTRIBUTE, &message));
+            return Err(NotAccepted::new(reasons::DUPLICATE_ATTRIBUTE, &message));
         }
         let name_ = Name::new(name);
         if !name_.is_plain() {

@@ -4,14 +4,14 @@ use classad::{Expr, Name, Value};
 use serde_json::Value as Json;
 
 use super::draft::Draft;
-use super::{Rejected, message, system, text};
+use super::{NotAccepted, message, system, text};
 use crate::{DynamicAttribute, DynamicType, OfferFields, OfferStatus};
 
 /// Reads the steps, which only an agent uses, so that a mistake shows at once.
 ///
 /// # Errors
 /// If one is no expression.
-pub(crate) fn check_steps(fields: &OfferFields, draft: &mut Draft) -> Result<(), Rejected> {
+pub(crate) fn check_steps(fields: &OfferFields, draft: &mut Draft) -> Result<(), NotAccepted> {
     for (index, declared) in fields.dynamic_attributes.iter().enumerate() {
         if let Some(step) = &declared.min_change {
             text::expression(&format!("spec.dynamicAttributes[{index}].minChange"), step, &mut draft.warnings)?;

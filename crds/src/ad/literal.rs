@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use classad::{Ad, Expr, Name, Value};
 use serde_json::{Number, Value as Json};
 
-use super::{Rejected, message};
+use super::{NotAccepted, message};
 use crate::conditions::reasons;
 
 /// How deep lists and maps may be nested.
@@ -15,11 +15,11 @@ const NESTING_MAX: usize = 64;
 ///
 /// # Errors
 /// If it is null or too large, is nested too deeply, or a map in it has a name twice.
-pub(crate) fn expr(place: &str, json: &Json) -> Result<Expr, Rejected> {
+pub(crate) fn expr(place: &str, json: &Json) -> Result<Expr, NotAccepted> {
     nested(place, json, NESTING_MAX)
 }
 
-fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected> {
+fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, NotAccepted> {
     let Some(deeper) = depth_left.checked_sub(1) else {
         return Err(refused(place, &format!("lists and maps are nested deeper than {NESTING_MAX}; flatten them")));
     };
@@ -47,7 +47,7 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
                         "{inner}: {} is already defined at {first}; case is ignored in names, so remove one of them",
                         message::quote(key)
                     );
-                    return Err(Rejected::new(reasons::DUPLICATE_ATTRIBUTE, &what));
+                    return Err(NotAccepted::new(reasons::DUPLICATE_ATTRIBUTE, &what));
                 }
                 if key.is_empty() || key.contains('\0') {
                     return Err(refused(
@@ -64,7 +64,7 @@ fn nested(place: &str, json: &Json, depth_left: usize) -> Result<Expr, Rejected>
 }
 
 /// A number: whole ones are Integers, as the API server keeps no `1.0`.
-fn number(place: &str, number: &Number) -> Result<Value, Rejected> {
+fn number(place: &str, number: &Number) -> Result<Value, NotAccepted> {
     if let Some(integer) = number.as_i64() {
         return Ok(Value::Integer(integer));
     }
@@ -78,13 +78,13 @@ fn number(place: &str, number: &Number) -> Result<Value, Rejected> {
     }
 }
 
-fn string(place: &str, text: &str) -> Result<Value, Rejected> {
+fn string(place: &str, text: &str) -> Result<Value, NotAccepted> {
     if text.contains('\0') {
         return Err(refused(place, "found the character NUL, which strings cannot contain; remove it"));
     }
     Ok(Value::String(text.into()))
 }
 
-fn refused(place: &str, what: &str) -> Rejected {
-    Rejected::new(reasons::PARSE_ERROR, &format!("{place}: {what}"))
+fn refused(place: &str, what: &str) -> NotAccepted {
+    NotAccepted::new(reasons::PARSE_ERROR, &format!("{place}: {what}"))
 }

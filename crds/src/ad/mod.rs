@@ -45,19 +45,18 @@ pub struct Advertised {
     pub warnings: Vec<String>,
 }
 
-/// Why an object has no ad.
+/// Why an object is not accepted: the reason and the message of its condition `Accepted`, which is False.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}: {message}")]
-pub struct Rejected {
-    /// One of [`crate::conditions::reasons`]: ParseError, DuplicateAttribute, InvalidPort, UnsupportedRegex, WorkloadInvalid,
-    /// WorkloadsDisabled, AdTooLarge, NamespaceOverBudget, InvalidCapacity.
+pub struct NotAccepted {
+    /// One of the reasons of `Accepted` in [`crate::conditions::reasons`], such as `ParseError`.
     pub reason: &'static str,
     /// Where, what was found, and what to write instead; one line of at most [`MESSAGE_LENGTH_MAX`] bytes.
     pub message: String,
 }
 
-impl Rejected {
-    /// One for this reason.
+impl NotAccepted {
+    /// With this reason and this message, which is cut to one line.
     #[must_use]
     pub fn new(reason: &'static str, message: &str) -> Self {
         Self { reason, message: message::line(message) }
@@ -68,7 +67,7 @@ impl Rejected {
 ///
 /// # Errors
 /// If the spec has no meaning: the message names the field, line and column, and what to write instead.
-pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
+pub fn job_ad(job: &Job) -> Result<Advertised, NotAccepted> {
     Size::of_job(job).check()?;
     let mut draft = draft(&job.spec.ad, job.spec.gang_rank.as_ref())?;
     let private = private::names(job.spec.ad.private.as_ref(), &mut draft)?;
@@ -85,7 +84,7 @@ pub fn job_ad(job: &Job) -> Result<Advertised, Rejected> {
 ///
 /// # Errors
 /// As [`job_ad`].
-pub fn machine_ad(machine: &Machine) -> Result<Advertised, Rejected> {
+pub fn machine_ad(machine: &Machine) -> Result<Advertised, NotAccepted> {
     offer_ad(machine)
 }
 
@@ -93,7 +92,7 @@ pub fn machine_ad(machine: &Machine) -> Result<Advertised, Rejected> {
 ///
 /// # Errors
 /// As [`job_ad`]; also if `sharedBy` is no expression.
-pub fn license_ad(license: &License) -> Result<Advertised, Rejected> {
+pub fn license_ad(license: &License) -> Result<Advertised, NotAccepted> {
     shared_by(license)?;
     offer_ad(license)
 }
@@ -102,7 +101,7 @@ pub fn license_ad(license: &License) -> Result<Advertised, Rejected> {
 ///
 /// # Errors
 /// If `spec.sharedBy` is no expression.
-pub fn shared_by(license: &License) -> Result<Option<Expr>, Rejected> {
+pub fn shared_by(license: &License) -> Result<Option<Expr>, NotAccepted> {
     let parse = |text: &ExprText| text::expression("spec.sharedBy", text, &mut Vec::new());
     license.spec.shared_by.as_ref().map(parse).transpose()
 }
@@ -111,12 +110,12 @@ pub fn shared_by(license: &License) -> Result<Option<Expr>, Rejected> {
 ///
 /// # Errors
 /// If `spec.chargeWeight` is no expression.
-pub fn charge_weight(fields: &OfferFields) -> Result<Option<Expr>, Rejected> {
+pub fn charge_weight(fields: &OfferFields) -> Result<Option<Expr>, NotAccepted> {
     let parse = |text: &ExprText| text::expression("spec.chargeWeight", text, &mut Vec::new());
     fields.charge_weight.as_ref().map(parse).transpose()
 }
 
-fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
+fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, NotAccepted> {
     Size::of_offer(offer).check()?;
     charge_weight(offer.offer_fields())?;
     let fields = offer.ad_fields();
@@ -130,7 +129,7 @@ fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, Rejected> {
     Ok(draft.finish())
 }
 
-fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, Rejected> {
+fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, NotAccepted> {
     let mut draft = match &fields.classad {
         Some(text) => {
             one_form(fields)?;
@@ -148,7 +147,7 @@ fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, Rejec
 }
 
 /// The API server sees to it; manifests that never met one are checked here.
-fn one_form(fields: &AdFields) -> Result<(), Rejected> {
+fn one_form(fields: &AdFields) -> Result<(), NotAccepted> {
     let other = [
         ("attributes", fields.attributes.is_some()),
         ("expressions", fields.expressions.is_some()),
@@ -160,7 +159,7 @@ fn one_form(fields: &AdFields) -> Result<(), Rejected> {
     match other.iter().find(|(_, given)| *given) {
         Some((field, _)) => {
             let message = format!("spec.{field}: not allowed together with spec.classad; write the ad in one of them");
-            Err(Rejected::new(reasons::PARSE_ERROR, &message))
+            Err(NotAccepted::new(reasons::PARSE_ERROR, &message))
         }
         None => Ok(()),
     }

@@ -3,7 +3,7 @@
 use classad::{Expr, Value, constant};
 
 use super::draft::Draft;
-use super::{Rejected, message, units};
+use super::{NotAccepted, message, units};
 use crate::conditions::reasons;
 use crate::{AdFields, Job};
 
@@ -11,7 +11,7 @@ use crate::{AdFields, Job};
 ///
 /// # Errors
 /// If it says nothing at all.
-pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
+pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
     let AdFields { classad, constraint, request, ports, attributes, expressions, .. } = &job.spec.ad;
     let names = classad.is_some()
         || constraint.is_some()
@@ -23,7 +23,7 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
     if !names && !says {
         let message = "spec: the job asks for no partner; write `constraint`, such as other.Type == \"Machine\", or `request`, or `ports` \
                        (`constraint: \"true\"` accepts any offer, even a license)";
-        return Err(Rejected::new(reasons::INVALID_PORT, message));
+        return Err(NotAccepted::new(reasons::INVALID_PORT, message));
     }
     let bytes: Vec<String> =
         conditions(draft).iter().flat_map(|(place, condition)| units::warnings(place, condition)).collect();
@@ -59,7 +59,7 @@ pub(super) fn check_job(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
 ///
 /// # Errors
 /// If one is.
-pub(super) fn check(draft: &mut Draft) -> Result<(), Rejected> {
+pub(super) fn check(draft: &mut Draft) -> Result<(), NotAccepted> {
     for (place, condition) in conditions(draft) {
         let what = match constant(&condition) {
             Some(Value::Integer(_) | Value::Real(_)) => "a number",
@@ -69,7 +69,7 @@ pub(super) fn check(draft: &mut Draft) -> Result<(), Rejected> {
         let found = message::quote(&condition.to_string());
         let advice = "write a comparison such as `other.Memory >= 64`, or `true` for any partner";
         let message = format!("{place}: found {found}, which is {what}, not a condition; {advice}");
-        return Err(Rejected::new(reasons::INVALID_PORT, &message));
+        return Err(NotAccepted::new(reasons::INVALID_PORT, &message));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use classad::Expr;
 
-use super::{Rejected, message, text};
+use super::{NotAccepted, message, text};
 use crate::conditions::reasons;
 use crate::{
     ExprText, PoolPolicySpec, PreemptionMode, PreemptionPolicy, PreemptionReason, ReservationPolicy, Submitters,
@@ -68,7 +68,7 @@ impl PolicyTerms {
     ///
     /// # Errors
     /// If a weight is no number from 0 to 1000000, a constraint no expression, or a counter is defined twice.
-    pub fn of(spec: &PoolPolicySpec) -> Result<PolicyTerms, Rejected> {
+    pub fn of(spec: &PoolPolicySpec) -> Result<PolicyTerms, NotAccepted> {
         let weights = spec.weights.iter().map(|(name, weight)| Ok((name.clone(), weight_of(name, weight)?)));
         let mut names = BTreeSet::new();
         let mut counters = Vec::new();
@@ -76,7 +76,7 @@ impl PolicyTerms {
             if !names.insert(&counter.name) {
                 let what =
                     format!("spec.counters: {} is defined twice; remove one of them", message::quote(&counter.name));
-                return Err(Rejected::new(reasons::DUPLICATE_COUNTER, &what));
+                return Err(NotAccepted::new(reasons::DUPLICATE_COUNTER, &what));
             }
             let place = format!("spec.counters, counter {}, constraint", message::quote(&counter.name));
             let constraint = text::expression(&place, &counter.constraint, &mut Vec::new())?;
@@ -85,7 +85,7 @@ impl PolicyTerms {
         Ok(PolicyTerms {
             submitters: spec.submitters,
             half_life: spec.half_life_seconds,
-            weights: weights.collect::<Result<_, Rejected>>()?,
+            weights: weights.collect::<Result<_, NotAccepted>>()?,
             counters,
             reservation: spec.reservation.clone(),
             preemption: spec.preemption.as_ref().map(PreemptionRules::of).transpose()?.flatten(),
@@ -110,7 +110,7 @@ impl PolicyTerms {
 
 impl PreemptionRules {
     /// None if preemption is off; its expressions are read all the same.
-    fn of(policy: &PreemptionPolicy) -> Result<Option<PreemptionRules>, Rejected> {
+    fn of(policy: &PreemptionPolicy) -> Result<Option<PreemptionRules>, NotAccepted> {
         let expression = |field: &str, found: &ExprText| {
             text::expression(&format!("spec.preemption.{field}"), found, &mut Vec::new())
         };
@@ -130,7 +130,7 @@ impl PreemptionRules {
     }
 }
 
-fn weight_of(name: &str, weight: &ExprText) -> Result<i128, Rejected> {
+fn weight_of(name: &str, weight: &ExprText) -> Result<i128, NotAccepted> {
     let found = weight.text();
     let micros = charge_micros(found.trim()).filter(|micros| *micros <= WEIGHT_MAX * 1_000_000);
     micros.ok_or_else(|| {
@@ -139,7 +139,7 @@ fn weight_of(name: &str, weight: &ExprText) -> Result<i128, Rejected> {
             message::path("spec.weights", name),
             message::quote(&found)
         );
-        Rejected::new(reasons::PARSE_ERROR, &what)
+        NotAccepted::new(reasons::PARSE_ERROR, &what)
     })
 }
 
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn terms(spec: serde_json::Value) -> Result<PolicyTerms, Rejected> {
+    fn terms(spec: serde_json::Value) -> Result<PolicyTerms, NotAccepted> {
         PolicyTerms::of(&serde_json::from_value(spec).unwrap())
     }
 

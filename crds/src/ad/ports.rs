@@ -6,7 +6,7 @@ use classad::{Ad, Expr, Name, Value, equated, is_language_word, is_scope_word, r
 
 use super::draft::Draft;
 use super::system::OFFER;
-use super::{Rejected, counts, message};
+use super::{NotAccepted, counts, message};
 use crate::conditions::reasons;
 
 /// Most ports of an ad.
@@ -20,7 +20,7 @@ const KINDS: [&str; 3] = ["Job", "Machine", "License"];
 ///
 /// # Errors
 /// If `Ports` is no list of ads, or the label of one is missing, no name, reserved, or there twice, or if a count cannot be one.
-pub(crate) fn check(draft: &mut Draft) -> Result<(), Rejected> {
+pub(crate) fn check(draft: &mut Draft) -> Result<(), NotAccepted> {
     let Some(expr) = draft.ad().get("Ports").cloned() else {
         let found = draft.place("Requirements").map(str::to_owned).zip(draft.ad().get("Requirements").cloned());
         let odd = |(place, constraint): (String, Expr)| {
@@ -122,7 +122,7 @@ fn odd_kind(place: &str, constraint: &Expr, label: &Name) -> Option<String> {
 }
 
 /// The label of a port: a bare name or a string.
-fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
+fn label(place: &str, port: &Expr) -> Result<String, NotAccepted> {
     let Some(ad) = port.as_ad() else {
         let what =
             format!("found {}; write an ad: `[ Label = cpu; Constraint = true ]`", message::quote(&port.to_string()));
@@ -153,6 +153,6 @@ fn label(place: &str, port: &Expr) -> Result<String, Rejected> {
     Ok(label)
 }
 
-pub(super) fn invalid(place: &str, what: &str) -> Rejected {
-    Rejected::new(reasons::INVALID_PORT, &format!("{place}: {what}"))
+pub(super) fn invalid(place: &str, what: &str) -> NotAccepted {
+    NotAccepted::new(reasons::INVALID_PORT, &format!("{place}: {what}"))
 }

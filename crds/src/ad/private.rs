@@ -3,7 +3,7 @@
 use classad::{Expr, Name, Value, is_scope_word};
 
 use super::draft::Draft;
-use super::{Rejected, message, system};
+use super::{NotAccepted, message, system};
 use crate::conditions::reasons;
 
 /// Attributes that say what the ad asks for: the engine reads them by name.
@@ -25,13 +25,13 @@ const REQUESTER: &str = "requester";
 /// # Errors
 /// If one of them cannot be private, because partners or the engine have to read it, or because it is a label: the message names the
 /// place and what to write instead.
-pub(super) fn names(private: Option<&Vec<String>>, draft: &mut Draft) -> Result<Vec<Name>, Rejected> {
+pub(super) fn names(private: Option<&Vec<String>>, draft: &mut Draft) -> Result<Vec<Name>, NotAccepted> {
     let mut names = Vec::new();
     let labels = if private.is_some() { labels(draft) } else { Vec::new() };
     for (index, name) in private.into_iter().flatten().enumerate() {
         if let Some(problem) = problem(name, &labels) {
             let what = format!("spec.private[{index}]: {problem}");
-            return Err(Rejected::new(reasons::PARSE_ERROR, &what));
+            return Err(NotAccepted::new(reasons::PARSE_ERROR, &what));
         }
         names.push(Name::new(name.as_str()));
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use super::Rejected;
+use super::NotAccepted;
 use crate::conditions::reasons;
 use crate::{AdFields, ExprText, Job, Offer, Port};
 
@@ -55,7 +55,7 @@ impl Size {
     ///
     /// # Errors
     /// It is: the message says how large it is, how large it may be, and what to do.
-    pub fn check(self) -> Result<(), Rejected> {
+    pub fn check(self) -> Result<(), NotAccepted> {
         let Size { bytes, elements } = self;
         if bytes <= AD_BYTES_MAX && elements <= AD_ELEMENTS_MAX {
             return Ok(());
@@ -71,7 +71,7 @@ impl Size {
         let message = format!(
             "spec: found {found}; write at most {most}: keep large data in a ConfigMap or a file, and name it in an attribute"
         );
-        Err(Rejected::new(reasons::AD_TOO_LARGE, &message))
+        Err(NotAccepted::new(reasons::AD_TOO_LARGE, &message))
     }
 
     fn metadata(&mut self, metadata: &ObjectMeta) {
@@ -218,9 +218,9 @@ mod tests {
             json!({"workload": {"jobTemplate": {"metadata": {"annotations": {"a": long}}}}}),
             json!({"expressions": (0..17).map(|n| (format!("E{n}"), json!("x".repeat(16384)))).collect::<serde_json::Map<_, _>>()}),
         ] {
-            let rejected = super::super::job_ad(&job(spec)).unwrap_err();
-            assert_eq!(rejected.reason, "AdTooLarge");
-            assert!(rejected.message.starts_with("spec: found ") && rejected.message.contains("write at most"));
+            let problem = super::super::job_ad(&job(spec)).unwrap_err();
+            assert_eq!(problem.reason, "AdTooLarge");
+            assert!(problem.message.starts_with("spec: found ") && problem.message.contains("write at most"));
         }
         let spec: MachineSpec = serde_json::from_value(json!({"attributes": {"A": list}})).unwrap();
         assert_eq!(super::super::machine_ad(&Machine::new("m", spec)).unwrap_err().reason, "AdTooLarge");

@@ -6,7 +6,7 @@ use classad::{Ad, Expr, Name, Value};
 use serde_json::Value as Json;
 
 use super::draft::Draft;
-use super::{Rejected, literal, message, text, units};
+use super::{NotAccepted, literal, message, text, units};
 use crate::conditions::reasons;
 use crate::quantity::{self, Unit};
 use crate::{AdFields, ExprText, Port};
@@ -15,12 +15,12 @@ use crate::{AdFields, ExprText, Port};
 ///
 /// # Errors
 /// If a field has no meaning, a name is written twice, or a port is not well formed.
-pub(crate) fn ad(fields: &AdFields) -> Result<Draft, Rejected> {
+pub(crate) fn ad(fields: &AdFields) -> Result<Draft, NotAccepted> {
     let mut draft = Draft::default();
     literals(&mut draft, "spec.attributes", fields.attributes.as_ref())?;
     expressions(&mut draft, "spec.expressions", fields.expressions.as_ref())?;
     if let Some(place) = draft.place("Ports") {
-        return Err(Rejected::new(reasons::INVALID_PORT, &format!("{place}: ports are written in spec.ports")));
+        return Err(NotAccepted::new(reasons::INVALID_PORT, &format!("{place}: ports are written in spec.ports")));
     }
     match fields.ports.as_deref() {
         Some(list @ [_, ..]) => ports(&mut draft, fields, list)?,
@@ -29,7 +29,7 @@ pub(crate) fn ad(fields: &AdFields) -> Result<Draft, Rejected> {
     Ok(draft)
 }
 
-fn literals(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Json>>) -> Result<(), Rejected> {
+fn literals(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Json>>) -> Result<(), NotAccepted> {
     for (name, value) in map.into_iter().flatten() {
         let place = message::path(field, name);
         let expr = literal::expr(&place, value)?;
@@ -38,7 +38,7 @@ fn literals(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Json>>
     Ok(())
 }
 
-fn expressions(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, ExprText>>) -> Result<(), Rejected> {
+fn expressions(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, ExprText>>) -> Result<(), NotAccepted> {
     for (name, value) in map.into_iter().flatten() {
         let place = message::path(field, name);
         let expr = text::expression(&place, value, &mut draft.warnings)?;
@@ -47,7 +47,7 @@ fn expressions(draft: &mut Draft, field: &str, map: Option<&BTreeMap<String, Exp
     Ok(())
 }
 
-fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
+fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), NotAccepted> {
     if let Some(place) = draft.place("Constraint") {
         let warning = format!("{place}: is an ordinary attribute here and not the constraint; write spec.constraint");
         draft.warnings.push(warning);
@@ -70,19 +70,19 @@ fn implicit_port(draft: &mut Draft, fields: &AdFields) -> Result<(), Rejected> {
     Ok(())
 }
 
-fn field(draft: &mut Draft, name: &str, place: &str, source: &ExprText) -> Result<(), Rejected> {
+fn field(draft: &mut Draft, name: &str, place: &str, source: &ExprText) -> Result<(), NotAccepted> {
     let expr = text::expression(place, source, &mut draft.warnings)?;
     draft.set(name, place.to_owned(), expr)
 }
 
 /// What is asked of a partner, as a nested ad of amounts.
-fn amounts(place: &str, request: &BTreeMap<String, ExprText>, warnings: &mut Vec<String>) -> Result<Expr, Rejected> {
+fn amounts(place: &str, request: &BTreeMap<String, ExprText>, warnings: &mut Vec<String>) -> Result<Expr, NotAccepted> {
     let mut amounts = Draft::default();
     for (name, source) in request {
         let place = message::path(place, name);
         let expr = match quantity::amount(name, &source.text()) {
             Some(Ok(amount)) => Expr::literal(Value::Integer(amount)),
-            Some(Err(wrong)) => return Err(Rejected::new(reasons::PARSE_ERROR, &format!("{place}: {wrong}"))),
+            Some(Err(wrong)) => return Err(NotAccepted::new(reasons::PARSE_ERROR, &format!("{place}: {wrong}"))),
             None => text::expression(&place, source, &mut amounts.warnings)?,
         };
         if let (Some(Value::Integer(number)), Unit::Mebibytes) = (expr.as_literal(), Unit::of(name)) {
@@ -94,7 +94,7 @@ fn amounts(place: &str, request: &BTreeMap<String, ExprText>, warnings: &mut Vec
     Ok(Expr::ad(amounts.finish().ad))
 }
 
-fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), Rejected> {
+fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), NotAccepted> {
     let beside = [
         ("constraint", fields.constraint.is_some()),
         ("rank", fields.rank.is_some()),
@@ -102,7 +102,7 @@ fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), Reje
     ];
     if let Some((field, _)) = beside.iter().find(|(_, given)| *given) {
         let what = format!("spec.{field}: not allowed together with spec.ports; write it as spec.ports[0].{field}");
-        return Err(Rejected::new(reasons::INVALID_PORT, &what));
+        return Err(NotAccepted::new(reasons::INVALID_PORT, &what));
     }
     let mut exprs = Vec::new();
     for (index, port) in list.iter().enumerate() {
@@ -112,7 +112,7 @@ fn ports(draft: &mut Draft, fields: &AdFields, list: &[Port]) -> Result<(), Reje
     draft.set("Ports", "spec.ports".to_owned(), Expr::list(exprs))
 }
 
-fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Rejected> {
+fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, NotAccepted> {
     let mut own = Draft::default();
     literals(&mut own, &format!("{place}.attributes"), port.attributes.as_ref())?;
     expressions(&mut own, &format!("{place}.expressions"), port.expressions.as_ref())?;
@@ -135,7 +135,7 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, Reje
     for (name, field) in fields.into_iter().chain(counts).chain(of_set) {
         if let Some(found) = own.place(name) {
             let what = format!("{found}: not an attribute of a port; write it as {place}.{field}");
-            return Err(Rejected::new(reasons::INVALID_PORT, &what));
+            return Err(NotAccepted::new(reasons::INVALID_PORT, &what));
         }
     }
     warnings.append(&mut own.warnings);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use classad::{Ad, Expr, Name, Value, constant, equated};
 use serde_json::Value as Json;
 
-use super::Rejected;
+use super::NotAccepted;
 use super::draft::Draft;
 use crate::conditions::reasons;
 use crate::quantity::{Quantity, Unit};
@@ -20,7 +20,7 @@ const FAR: i64 = 4;
 ///
 /// # Errors
 /// If the template requests more of its nodes than the ad does.
-pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
+pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
     let Some(template) = job.spec.workload.as_ref().and_then(|workload| workload.job_template.as_ref()) else {
         return Ok(());
     };
@@ -35,7 +35,7 @@ pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
                 let message = format!(
                     "{pods}, and {place} only {own}{unit}; write at least {amount} there, or less in the template"
                 );
-                return Err(Rejected::new(reasons::WORKLOAD_INVALID, &message));
+                return Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message));
             }
             if own > amount.saturating_mul(FAR) {
                 draft
@@ -54,7 +54,7 @@ pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
 ///
 /// # Errors
 /// If a counted port asks for several machines.
-pub(super) fn check_job_set(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
+pub(super) fn check_job_set(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
     let reference = job.spec.workload.as_ref().and_then(|workload| workload.workload_ref.as_ref());
     if reference.is_none_or(|reference| reference.kind != WorkKind::JobSet) {
         return Ok(());
@@ -67,7 +67,7 @@ pub(super) fn check_job_set(job: &Job, draft: &mut Draft) -> Result<(), Rejected
         "spec.workload.workloadRef: a JobSet cannot run on the machines of {place}, because each of its replicated jobs runs on one \
          node; use a batch Job, or write one port for each replicated job"
     );
-    Err(Rejected::new(reasons::WORKLOAD_INVALID, &message))
+    Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message))
 }
 
 /// The ads of the ports that ask for a machine, each with its place; none for an ad without ports. Where no port names a kind, the first

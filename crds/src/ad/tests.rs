@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Advertised, MESSAGE_LENGTH_MAX, Rejected, WARNINGS_MAX, job_ad, license_ad, machine_ad, shared_by};
+use super::{Advertised, MESSAGE_LENGTH_MAX, NotAccepted, WARNINGS_MAX, job_ad, license_ad, machine_ad, shared_by};
 use crate::{Job, License, Machine};
 
 mod forms;
@@ -16,15 +16,15 @@ fn object(kind: &str, metadata: &Json, spec: &Json, status: &Json) -> Json {
     json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": meta, "spec": spec, "status": status})
 }
 
-fn job(spec: Json) -> Result<Advertised, Rejected> {
+fn job(spec: Json) -> Result<Advertised, NotAccepted> {
     job_ad(&serde_json::from_value::<Job>(object("Job", &json!({}), &spec, &json!({}))).unwrap())
 }
 
-fn machine(spec: Json, status: Json) -> Result<Advertised, Rejected> {
+fn machine(spec: Json, status: Json) -> Result<Advertised, NotAccepted> {
     machine_ad(&serde_json::from_value::<Machine>(object("Machine", &json!({}), &spec, &status)).unwrap())
 }
 
-fn license(spec: Json) -> Result<Advertised, Rejected> {
+fn license(spec: Json) -> Result<Advertised, NotAccepted> {
     license_ad(&serde_json::from_value::<License>(object("License", &json!({}), &spec, &json!({}))).unwrap())
 }
 

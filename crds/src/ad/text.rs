@@ -3,7 +3,7 @@
 use classad::{Diagnostic, Dialect, Expr, Form, Reading, Severity, read_ad, read_expr};
 
 use super::draft::Draft;
-use super::{Rejected, message};
+use super::{NotAccepted, message};
 use crate::ExprText;
 use crate::conditions::reasons;
 
@@ -11,13 +11,13 @@ use crate::conditions::reasons;
 ///
 /// # Errors
 /// If it is none.
-pub(crate) fn expression(place: &str, text: &ExprText, warnings: &mut Vec<String>) -> Result<Expr, Rejected> {
+pub(crate) fn expression(place: &str, text: &ExprText, warnings: &mut Vec<String>) -> Result<Expr, NotAccepted> {
     let source = text.text();
     if source.trim().is_empty() {
         let what = format!(
             "{place}: line 1, column 1: found nothing; write an expression such as `true`, or remove the field"
         );
-        return Err(Rejected::new(reasons::PARSE_ERROR, &what));
+        return Err(NotAccepted::new(reasons::PARSE_ERROR, &what));
     }
     read(place, read_expr(&source, Dialect::Gangmatch), warnings)
 }
@@ -26,7 +26,7 @@ pub(crate) fn expression(place: &str, text: &ExprText, warnings: &mut Vec<String
 ///
 /// # Errors
 /// If it is none.
-pub(crate) fn ad(source: &str) -> Result<Draft, Rejected> {
+pub(crate) fn ad(source: &str) -> Result<Draft, NotAccepted> {
     const PLACE: &str = "spec.classad";
     let mut warnings = Vec::new();
     let mut ad = read(PLACE, read_ad(source, Dialect::Gangmatch, Form::Any), &mut warnings)?;
@@ -45,10 +45,10 @@ pub(crate) fn ad(source: &str) -> Result<Draft, Rejected> {
 /// The language's word for a pattern that it refuses, or reads otherwise than PCRE: the tree is fine, the ad is not.
 const UNSUPPORTED_REGEX: &str = "unsupported-regex";
 
-fn read<T>(place: &str, reading: Reading<T>, warnings: &mut Vec<String>) -> Result<T, Rejected> {
+fn read<T>(place: &str, reading: Reading<T>, warnings: &mut Vec<String>) -> Result<T, NotAccepted> {
     let sentence = |diagnostic: &Diagnostic| format!("{place}: {diagnostic}");
     if let Some(found) = reading.diagnostics.iter().find(|found| found.code == UNSUPPORTED_REGEX) {
-        return Err(Rejected::new(reasons::UNSUPPORTED_REGEX, &sentence(found)));
+        return Err(NotAccepted::new(reasons::UNSUPPORTED_REGEX, &sentence(found)));
     }
     match reading.read {
         Some(tree) => {
@@ -63,7 +63,7 @@ fn read<T>(place: &str, reading: Reading<T>, warnings: &mut Vec<String>) -> Resu
                 0 | 1 => String::new(),
                 count => format!(" (and {} more)", count - 1),
             };
-            Err(Rejected::new(reasons::PARSE_ERROR, &(message::line(&first) + &more)))
+            Err(NotAccepted::new(reasons::PARSE_ERROR, &(message::line(&first) + &more)))
         }
     }
 }
@@ -84,9 +84,9 @@ mod tests {
             hint: None,
             related: None,
         };
-        let rejected =
+        let problem =
             read("spec.constraint", Reading { read: Some(()), diagnostics: vec![found] }, &mut Vec::new()).unwrap_err();
-        assert_eq!(rejected.reason, "UnsupportedRegex");
-        assert_eq!(rejected.message, "spec.constraint: line 1, column 8: look-ahead is not supported");
+        assert_eq!(problem.reason, "UnsupportedRegex");
+        assert_eq!(problem.message, "spec.constraint: line 1, column 8: look-ahead is not supported");
     }
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use serde_json::Value;
 
 use super::draft::Draft;
-use super::{Rejected, message, text};
+use super::{NotAccepted, message, text};
 use crate::conditions::reasons;
 use crate::{GROUP, Job, Workload};
 
@@ -29,14 +29,14 @@ const VARIABLES: &str = "env.gangmatch.dev";
 ///
 /// # Errors
 /// If one of them is no expression, or its name is none of an environment variable.
-pub fn environment(job: &Job) -> Result<BTreeMap<String, Expr>, Rejected> {
+pub fn environment(job: &Job) -> Result<BTreeMap<String, Expr>, NotAccepted> {
     let mut all = BTreeMap::new();
     for (name, source) in job.spec.workload.iter().flat_map(|workload| &workload.env) {
         let place = format!("spec.workload.env.{name}");
         if !is_variable(name) {
             let message =
                 format!("{place}: found the name `{name}`; write letters, digits and underscores, no digit first");
-            return Err(Rejected::new(reasons::WORKLOAD_INVALID, &message));
+            return Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message));
         }
         all.insert(name.clone(), text::expression(&place, source, &mut Vec::new())?);
     }
@@ -52,12 +52,12 @@ fn is_variable(name: &str) -> bool {
 ///
 /// # Errors
 /// The first thing in it that the API server would refuse, or that cannot be under a claim.
-pub(super) fn check(job: &Job, draft: &mut Draft) -> Result<(), Rejected> {
+pub(super) fn check(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
     environment(job)?;
     let Some(Workload { job_template: Some(template), .. }) = &job.spec.workload else { return Ok(()) };
     if let Some(problem) = template_problem(template) {
         let message = format!("spec.workload.jobTemplate{problem}");
-        return Err(Rejected::new(reasons::WORKLOAD_INVALID, &message));
+        return Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message));
     }
     let whole = Value::Object(template.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
     let known = serde_json::from_value::<JobTemplateSpec>(whole.clone()).and_then(serde_json::to_value);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crds::Res;
-use crds::ad::Rejected;
+use crds::ad::NotAccepted;
 use crds::conditions::reasons;
 use pool::Prepared;
 use serde::Serialize;
@@ -84,11 +84,11 @@ impl Said {
 }
 
 /// Why an ad is not accepted, or what of it is ignored.
-pub(crate) fn of_ad(ad: &Result<Arc<Prepared>, Rejected>) -> Option<Said> {
+pub(crate) fn of_ad(ad: &Result<Arc<Prepared>, NotAccepted>) -> Option<Said> {
     match ad {
         Ok(prepared) if prepared.warnings.is_empty() => None,
         Ok(prepared) => Some(Said::of(reasons::ACCEPTED_WITH_WARNINGS, prepared.warnings.join("; "))),
-        Err(rejected) => Some(Said::of(rejected.reason, rejected.message.clone())),
+        Err(problem) => Some(Said::of(problem.reason, problem.message.clone())),
     }
 }
 

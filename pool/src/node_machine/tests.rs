@@ -64,7 +64,7 @@ fn m11_a_class_that_cannot_work_is_refused_without_any_node() {
     let refused = |more: Value| {
         let mut spec = json!({"selector": {}, "namespace": "grid"});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        check(&class(&spec)).map_err(|rejected| rejected.message)
+        check(&class(&spec)).map_err(|problem| problem.message)
     };
     for (more, message) in [
         (

@@ -119,11 +119,11 @@ fn m10_quantities_in_requests_are_converted_or_refused() {
     let ad = job(port(json!({"memory": "4Gi", "cpus": "2000m"}))).unwrap();
     let own = ad.ad.get("Ports").unwrap().as_list().unwrap()[0].canonical();
     assert!(own.contains("Request = [ cpus = 2; memory = 4096 ]"), "{own}");
-    let rejected = job(port(json!({"cpus": "500m"}))).unwrap_err();
-    assert_eq!(rejected.message, "spec.ports[0].request.cpus: found 500m, which is not a whole number; write 1");
-    let rejected = job(json!({"request": {"memory": "1G"}})).unwrap_err();
+    let problem = job(port(json!({"cpus": "500m"}))).unwrap_err();
+    assert_eq!(problem.message, "spec.ports[0].request.cpus: found 500m, which is not a whole number; write 1");
+    let problem = job(json!({"request": {"memory": "1G"}})).unwrap_err();
     assert_eq!(
-        rejected.message,
+        problem.message,
         "spec.request.memory: found 1G, which is not a whole number of MiB; write 954 or 954Mi"
     );
     let warned = job(port(json!({"memory": 4294967296_i64}))).unwrap();

@@ -149,9 +149,9 @@ fn messages_are_short_and_show_no_control_characters() {
 fn m7_a_job_that_names_no_partner_is_not_accepted() {
     let names = |spec: Json| job(spec).map(drop);
     for spec in [json!({}), json!({"attributes": {}}), json!({"request": {}}), json!({"ports": []})] {
-        let rejected = names(spec).unwrap_err();
-        assert_eq!(rejected.reason, "InvalidPort");
-        assert!(rejected.message.starts_with("spec: the job asks for no partner; write `constraint`"), "{rejected}");
+        let problem = names(spec).unwrap_err();
+        assert_eq!(problem.reason, "InvalidPort");
+        assert!(problem.message.starts_with("spec: the job asks for no partner; write `constraint`"), "{problem}");
     }
     for spec in [
         json!({"constraint": "true"}),
@@ -177,8 +177,8 @@ fn m7_a_constraint_is_a_condition_and_no_number() {
             "spec.classad: Ports[0].Constraint: found `1`",
         ),
     ] {
-        let rejected = job(spec).unwrap_err();
-        assert!(rejected.reason == "InvalidPort" && rejected.message.starts_with(place), "{rejected}");
+        let problem = job(spec).unwrap_err();
+        assert!(problem.reason == "InvalidPort" && problem.message.starts_with(place), "{problem}");
     }
     check_warned(&job(json!({"constraint": "true"})).unwrap(), &["spec.constraint: accepts any offer"]);
 }

@@ -64,7 +64,7 @@ pub(super) fn describe(pool: &Pool, key: &ObjectKey, held: &Cached<Job>, now: Ti
     }
     match &held.ad {
         Ok(prepared) => ad::add(&mut all, prepared)?,
-        Err(rejected) => all.fact("Problem", "problem", Some(rejected.message.clone())),
+        Err(problem) => all.fact("Problem", "problem", Some(problem.message.clone())),
     }
     let members = own.map(members).unwrap_or_default();
     let cells = |row: &MemberLine| vec![row.port.clone(), row.member.clone(), row.holds.clone(), row.values.clone()];

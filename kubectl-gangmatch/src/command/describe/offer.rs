@@ -52,7 +52,7 @@ pub(super) fn describe(pool: &Pool, offer: OfferRef<'_>, now: Timestamp) -> anyh
     all.fact("Open to", "openTo", Some(open_to(offer)));
     match offer.ad {
         Ok(prepared) => ad::add(&mut all, prepared)?,
-        Err(rejected) => all.fact("Problem", "problem", Some(rejected.message.clone())),
+        Err(problem) => all.fact("Problem", "problem", Some(problem.message.clone())),
     }
     let published = offer.status.map(|status| &status.attributes).into_iter().flatten();
     let lines: Vec<String> = published.clone().map(|(name, value)| format!("{name} = {value}")).collect();
