@@ -35,7 +35,7 @@ pub(crate) struct AccountQueue<'s> {
     counters: Vec<Option<usize>>,
     /// Some account may be forbidden any gang at all.
     may_forbid_every_gang: bool,
-    /// By root: the own roots of its account, if the tree has it, and the number of its submitter.
+    /// By root: the leaf of its account, if the tree has it, and the number of its submitter.
     placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
     turn: Option<policy::AccountTurn>,
@@ -83,7 +83,7 @@ impl<'s> AccountQueue<'s> {
         let mut queue = AccountQueue::of(snapshot, policy);
         for gang in gangs {
             let account = gang.root().and_then(|root| policy.account_of.get(&root));
-            let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
+            let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.leaf(name)?))) else {
                 continue;
             };
             let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, prices);
@@ -245,34 +245,34 @@ impl<'s> AccountQueue<'s> {
         self.exceeded(charge.takes.iter())
     }
 
-    /// Which quota does not let these own roots of an account have a gang that takes so much.
-    pub(crate) fn exceeded_by_charge(&self, own_roots: Node, charge: &NumberedCharge) -> Option<QuotaExceeded> {
-        self.exceeded_at(own_roots, charge.takes.iter())
+    /// Which quota does not let an account, given by its leaf, have a gang that takes so much.
+    pub(crate) fn exceeded_by_charge(&self, leaf: Node, charge: &NumberedCharge) -> Option<QuotaExceeded> {
+        self.exceeded_at(leaf, charge.takes.iter())
     }
 
-    /// The own roots of the account of a root, if the tree has it.
-    pub(crate) fn own_roots(&self, root: &Root) -> Option<Node> {
-        self.policy.tree.own_roots(self.account(root))
+    /// The leaf of the account of a root, if the tree has it.
+    pub(crate) fn leaf(&self, root: &Root) -> Option<Node> {
+        self.policy.tree.leaf(self.account(root))
     }
 
     fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)> + Clone) -> Option<QuotaExceeded> {
-        self.exceeded_at(self.turn?.own_roots, takes)
+        self.exceeded_at(self.turn?.leaf, takes)
     }
 
     fn exceeded_at(
         &self,
-        own_roots: Node,
+        leaf: Node,
         takes: impl IntoIterator<Item = (usize, Amount)> + Clone,
     ) -> Option<QuotaExceeded> {
         let quotas = self.order.quotas();
-        if quotas.allows_numbered(own_roots, takes.clone()) {
+        if quotas.allows_numbered(leaf, takes.clone()) {
             return None;
         }
         let mut takes: Vec<(usize, Amount)> = takes.into_iter().collect();
         takes.sort_unstable_by_key(|(number, _)| *number);
         takes.into_iter().find_map(|(number, amount)| {
-            let bound = quotas.bound_of(own_roots, number, amount)?;
-            let of_root = |account: &str| self.policy.tree.own_roots(account) == Some(own_roots);
+            let bound = quotas.bound_of(leaf, number, amount)?;
+            let of_root = |account: &str| self.policy.tree.leaf(account) == Some(leaf);
             let counter = quotas.counter(number)?.to_string();
             Some(match bound {
                 Bound::Max { account, held, max } => {
@@ -286,17 +286,17 @@ impl<'s> AccountQueue<'s> {
 
     /// Whether any claim on this offer takes of a counter of which nothing is left for the root that was served last.
     pub(crate) fn is_closed(&self, ad: AdId) -> bool {
-        self.turn.is_some_and(|turn| self.is_closed_to(turn.own_roots, ad, |_| true))
+        self.turn.is_some_and(|turn| self.is_closed_to(turn.leaf, ad, |_| true))
     }
 
-    /// The same for these own roots of an account, where only some bounds count.
-    pub(crate) fn is_closed_to(&self, own_roots: Node, ad: AdId, counts: impl Fn(&Bound<'_>) -> bool) -> bool {
+    /// The same for an account, given by its leaf, where only some bounds count.
+    pub(crate) fn is_closed_to(&self, leaf: Node, ad: AdId, counts: impl Fn(&Bound<'_>) -> bool) -> bool {
         let Some(counted) = self.policy.offers.get(ad) else { return false };
         let Some(offer) = self.snapshot.ad(ad).and_then(|ad| ad.offer()) else { return false };
         // A shared seat that the account holds already takes nothing more.
         let is_shared = offer.shared_by.is_some();
         let quotas = self.order.quotas();
-        let has_none = |number: usize| quotas.bound_of(own_roots, number, 1).as_ref().is_some_and(&counts);
+        let has_none = |number: usize| quotas.bound_of(leaf, number, 1).as_ref().is_some_and(&counts);
         let mut counters = self.policy.always_count(counted, &offer.capacity);
         !is_shared && counters.any(|counter| self.number(counter).is_some_and(has_none))
     }
@@ -312,10 +312,10 @@ fn shares_seats(gang: &Gang) -> bool {
     gang.members.iter().any(|member| member.ask.share.is_some())
 }
 
-/// The own roots of a root's account, if the tree has it, and the number of its submitter.
+/// The leaf of a root's account, if the tree has it, and the number of its submitter.
 type RootPlace = (Option<Node>, u32);
 
-/// A root that waits: its priority, its age, its ad, its number and the own roots of its account.
+/// A root that waits: its priority, its age, its ad, its number and the leaf of its account.
 type InLine = (Reverse<i32>, i64, AdId, usize, Node);
 
 /// Roots in the order in which each account's own ones are served: only that matters.
@@ -323,8 +323,8 @@ fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator
     let numbers = numbers.into_iter();
     let mut waiting = Vec::with_capacity(numbers.size_hint().0);
     waiting.extend(numbers.filter_map(|number| {
-        let (root, own_roots) = (snapshot.roots.get(number)?, placed.get(number)?.0?);
-        Some((Reverse(root.priority), root.since, root.ad, number, own_roots))
+        let (root, leaf) = (snapshot.roots.get(number)?, placed.get(number)?.0?);
+        Some((Reverse(root.priority), root.since, root.ad, number, leaf))
     }));
     // They mostly come by age.
     waiting.sort_unstable();
@@ -332,7 +332,7 @@ fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator
 }
 
 fn jobs(waiting: &[InLine]) -> impl Iterator<Item = (Node, usize)> + Clone {
-    waiting.iter().map(|(.., number, own_roots)| (*own_roots, *number))
+    waiting.iter().map(|(.., number, leaf)| (*leaf, *number))
 }
 
 /// The submitters of roots, by name; and the place of each root.
@@ -359,7 +359,7 @@ fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace
             None => policy.account_of.get(&root.ad),
         };
         let account = stated.unwrap_or(&root.submitter);
-        let node = *nodes.entry(account.as_ptr()).or_insert_with(|| policy.tree.own_roots(account));
+        let node = *nodes.entry(account.as_ptr()).or_insert_with(|| policy.tree.leaf(account));
         placed.push((node, submitter));
     }
     let mut by_name: Vec<usize> = (0..names.len()).collect();

@@ -123,7 +123,7 @@ pub fn preempt(
     let mut queue = AccountQueue::after(&left, &policy, gangs, &mut prices);
     let mut quotas: Quotas<'_> = queue.quotas().clone();
     for gang in preempting.ending {
-        policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
+        policy.tree.leaf(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
     }
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
@@ -165,9 +165,9 @@ pub fn preempt(
         if let Ok(proposal) = &answer {
             let charge = queue.charge_of(turn.root, &proposal.gang, &mut prices);
             for gang in proposal.victims.iter().filter_map(|place| preempting.held.get(*place)) {
-                policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
+                policy.tree.leaf(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
             }
-            policy.tree.own_roots(&account).into_iter().for_each(|node| quotas.take(node, &charge.takes));
+            policy.tree.leaf(&account).into_iter().for_each(|node| quotas.take(node, &charge.takes));
             let freed = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
             let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
             pool = pool.freed(freed).after(std::slice::from_ref(&proposal.gang));
@@ -205,7 +205,7 @@ pub fn is_still_right(
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
     let ended: BTreeSet<usize> = (0..preempting.held.len()).filter(|place| !victims.contains(place)).collect();
     for gang in preempting.ending {
-        policy.tree.own_roots(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
+        policy.tree.leaf(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
     }
     let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
     let own = gang.members.iter().map(|member| (member.ad, &member.ask));
@@ -213,7 +213,7 @@ pub fn is_still_right(
     let mut seats = policy.seats.of_gang((&pool, gang), account);
     let charge = policy.charge_as_recorded((&pool, gang), account, &mut seats, charges);
     // What is nominated counts as held already.
-    policy.tree.own_roots(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
+    policy.tree.leaf(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
     let (quotas, ended) = (&quotas, &ended);
     let question =
         PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };

@@ -26,22 +26,22 @@ impl<'s> QuotaExplanation<'s> {
     /// Which `max` does not let a root have this gang. What is set aside for others is not looked at: that depends on what is free.
     pub fn against(&self, root: &Root, gang: &Gang) -> Option<QuotaExceeded> {
         let charge = self.queue.numbered_charge_of(root, gang, self.config, self.now);
-        let exceeded = self.queue.exceeded_by_charge(self.own_roots(root)?, &charge)?;
+        let exceeded = self.queue.exceeded_by_charge(self.leaf(root)?, &charge)?;
         matches!(exceeded, QuotaExceeded::Max { .. }).then_some(exceeded)
     }
 
     /// Whether a `max` lets a root have no gang with this offer.
     pub fn closes(&self, root: &Root, offer: AdId) -> bool {
-        let Some(own_roots) = self.own_roots(root) else { return false };
+        let Some(leaf) = self.leaf(root) else { return false };
         let quotas = self.queue.quotas();
         let is_max = |bound: &Bound<'_>| matches!(bound, Bound::Max { .. });
-        let has_none = |number, amount| quotas.bound_of(own_roots, number, amount).as_ref().is_some_and(is_max);
+        let has_none = |number, amount| quotas.bound_of(leaf, number, amount).as_ref().is_some_and(is_max);
         has_none(quotas.gangs_number(), 1)
             || has_none(quotas.charge_number(), LEAST_CHARGE)
-            || self.queue.is_closed_to(own_roots, offer, is_max)
+            || self.queue.is_closed_to(leaf, offer, is_max)
     }
 
-    fn own_roots(&self, root: &Root) -> Option<Node> {
-        self.queue.own_roots(root)
+    fn leaf(&self, root: &Root) -> Option<Node> {
+        self.queue.leaf(root)
     }
 }

@@ -129,11 +129,7 @@ pub fn reserve(
             let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
             taken.extend(keys);
             let charge = queue.charge_of(turn.root, &reservation.gang, &mut prices);
-            policy
-                .tree
-                .own_roots(queue.account(turn.root))
-                .into_iter()
-                .for_each(|node| quotas.take(node, &charge.takes));
+            policy.tree.leaf(queue.account(turn.root)).into_iter().for_each(|node| quotas.take(node, &charge.takes));
             all.charges.push((turn.ad, charge.members));
             all.made.push(reservation);
         }
@@ -149,16 +145,16 @@ pub fn reserve(
 pub fn may_keep(snapshot: &Snapshot, (root, gang): (AdId, &Gang), charges: &[Amount], held: &[HeldOffers]) -> bool {
     let Some(policy) = snapshot.policy.clone() else { return false };
     let Some(account) = policy.account_of.get(&root) else { return false };
-    let Some(own_roots) = policy.tree.own_roots(account) else { return false };
+    let Some(leaf) = policy.tree.leaf(account) else { return false };
     let occupancy = Occupancy::of(held);
     let without = snapshot.freed(unshared(gang));
     let Some(in_the_way) = occupancy.in_the_way(&without, gang) else { return true };
     let mut seats = policy.seats.of_gang((snapshot, gang), account);
     let charge = policy.charge_as_recorded((snapshot, gang), account, &mut seats, charges);
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
-    quotas.give_back(own_roots, &charge.takes);
+    quotas.give_back(leaf, &charge.takes);
     occupancy.give_back(&in_the_way, &policy, &mut quotas);
-    quotas.allows(own_roots, &charge.takes)
+    quotas.allows(leaf, &charge.takes)
 }
 
 /// When a gang that counts as taken is free at the latest; none if that is not known.
@@ -237,12 +233,12 @@ impl Target<'_> {
                 self.occupancy.give_back(&in_the_way, policy, &mut quotas);
                 let takes = queue.charge_of(turn.root, &gang, prices).takes;
                 steps.burn(prices.settle(self.left, turn.ad, search.owners()));
-                let own_roots = policy.tree.own_roots(queue.account(turn.root))?;
+                let leaf = policy.tree.leaf(queue.account(turn.root))?;
                 let (free_at, count) = (self.occupancy.end(&in_the_way), in_the_way.len());
                 let cost = (free_at.is_none(), free_at, count);
                 let is_better =
                     best.as_ref().is_none_or(|best| cost < (best.free_at.is_none(), best.free_at, best.in_the_way));
-                if count > 0 && is_better && quotas.allows(own_roots, &takes) {
+                if count > 0 && is_better && quotas.allows(leaf, &takes) {
                     best = Some(Reservation { root: turn.ad, gang, free_at, in_the_way: count });
                 }
             }

@@ -11,8 +11,8 @@
 //! Three numbers store it, and nothing has to be written while nothing changes. A new leader reconstructs it from them and the known claims
 //! ([`Usage::taken_over`]).
 //!
-//! **Tree** ([`Tree`]). Accounts form a tree below the pool. An account may have gangs of its own and accounts below it: its *own roots* are
-//! then one more child, with the empty name and the weight 1000. The usage of a node is the sum of what is below it.
+//! **Tree** ([`Tree`]). Accounts form a tree below the pool. An account may have gangs of its own and accounts below it: its own gangs
+//! are then held at one more child, its *leaf*, with the empty name and the weight 1000. The usage of a node is the sum of what is below it.
 //!
 //! **Quotas** ([`Quotas`]). Per account and counter, `min` is guaranteed, `max` is never exceeded, and `lend` is how much of what is
 //! guaranteed others may use meanwhile; Kueue says nominal quota, borrowing limit and lending limit. Of one counter:

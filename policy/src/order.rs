@@ -39,8 +39,8 @@ pub enum Pass {
 pub struct AccountTurn {
     /// The place of the job in the list given.
     pub job: usize,
-    /// The own roots of its account: where its gang will be.
-    pub own_roots: Node,
+    /// The leaf of its account, where its gang will be held.
+    pub leaf: Node,
     /// The pass.
     pub pass: Pass,
 }
@@ -69,9 +69,9 @@ pub struct AccountTurn {
 #[derive(Clone, Debug)]
 pub struct Order<'t> {
     quotas: Quotas<'t>,
-    /// By own roots: the jobs that were not served yet.
+    /// By leaf: the jobs that were not served yet.
     queues: Queues,
-    /// By own roots: they have ended the pass of guarantees.
+    /// By leaf: whether its account has ended the pass of guarantees.
     through: Vec<bool>,
     pass: Pass,
     /// By node: its children below which a job waits for this pass, the first at the top.
@@ -83,14 +83,13 @@ impl<'t> Order<'t> {
     #[must_use]
     pub fn new(quotas: Quotas<'t>, jobs: &[Waiting]) -> Order<'t> {
         let tree = quotas.tree();
-        let of_tree =
-            jobs.iter().enumerate().filter_map(|(index, job)| Some((tree.own_roots(&job.account)?, index, job)));
+        let of_tree = jobs.iter().enumerate().filter_map(|(index, job)| Some((tree.leaf(&job.account)?, index, job)));
         let mut waiting: Vec<(Node, usize, &Waiting)> = of_tree.collect();
-        waiting.sort_by_key(|(own_roots, _, job)| (*own_roots, Reverse(job.priority), job.since, job.key.as_str()));
-        Order::of(quotas, waiting.iter().map(|(own_roots, index, _)| (*own_roots, *index)))
+        waiting.sort_by_key(|(leaf, _, job)| (*leaf, Reverse(job.priority), job.since, job.key.as_str()));
+        Order::of(quotas, waiting.iter().map(|(leaf, index, _)| (*leaf, *index)))
     }
 
-    /// The order of jobs by their numbers, each with the own roots of its account; those of one account are in order already.
+    /// The order of jobs by their numbers, each with the leaf of its account; those of one account are in order already.
     #[must_use]
     pub fn of(quotas: Quotas<'t>, jobs: impl Iterator<Item = (Node, usize)> + Clone) -> Order<'t> {
         let count = quotas.tree().len();
@@ -126,20 +125,20 @@ impl<'t> Order<'t> {
     #[expect(clippy::should_implement_trait, reason = "an iterator would not be told what was found")]
     pub fn next(&mut self) -> Option<AccountTurn> {
         loop {
-            let Some(own_roots) = self.first() else {
+            let Some(leaf) = self.first() else {
                 if self.pass == Pass::Fair {
                     return None;
                 }
                 self.begin(Pass::Fair);
                 continue;
             };
-            if self.pass == Pass::Guarantee && !self.quotas.has_open_guarantee(own_roots) {
+            if self.pass == Pass::Guarantee && !self.quotas.has_open_guarantee(leaf) {
                 // Guarantees are only ever filled during a cycle.
-                self.end_guarantee(own_roots);
+                self.end_guarantee(leaf);
                 continue;
             }
-            let job = self.queues.first(own_roots)?;
-            return Some(AccountTurn { job, own_roots, pass: self.pass });
+            let job = self.queues.first(leaf)?;
+            return Some(AccountTurn { job, leaf, pass: self.pass });
         }
     }
 
@@ -151,13 +150,13 @@ impl<'t> Order<'t> {
 
     /// The same of amounts by the numbers of their counters.
     pub fn found_numbered(&mut self, turn: AccountTurn, takes: &NumberedAmounts) -> bool {
-        let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.own_roots, takes);
+        let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.leaf, takes);
         if is_served {
-            self.quotas.take_numbered(turn.own_roots, takes);
+            self.quotas.take_numbered(turn.leaf, takes);
             self.dequeue(turn);
-            self.update(turn.own_roots);
+            self.update(turn.leaf);
         } else {
-            self.end_guarantee(turn.own_roots);
+            self.end_guarantee(turn.leaf);
         }
         is_served
     }
@@ -166,7 +165,7 @@ impl<'t> Order<'t> {
     pub fn not_found(&mut self, turn: AccountTurn) {
         self.dequeue(turn);
         // No usage changes: only nodes below which no job waits any more leave their siblings.
-        let path = self.quotas.tree().path(turn.own_roots);
+        let path = self.quotas.tree().path(turn.leaf);
         for (node, parent) in path.iter().zip(path.iter().skip(1)) {
             if self.is_ready(*node) {
                 break;
@@ -176,17 +175,17 @@ impl<'t> Order<'t> {
     }
 
     fn dequeue(&mut self, turn: AccountTurn) {
-        if self.queues.first(turn.own_roots) == Some(turn.job) {
-            self.queues.remove_first(turn.own_roots);
+        if self.queues.first(turn.leaf) == Some(turn.job) {
+            self.queues.remove_first(turn.leaf);
         }
     }
 
-    fn end_guarantee(&mut self, own_roots: Node) {
-        self.through.get_mut(own_roots.place()).into_iter().for_each(|through| *through = true);
-        self.update(own_roots);
+    fn end_guarantee(&mut self, leaf: Node) {
+        self.through.get_mut(leaf.place()).into_iter().for_each(|through| *through = true);
+        self.update(leaf);
     }
 
-    /// The own roots that are first from the pool down.
+    /// The leaf that is first from the pool down.
     fn first(&self) -> Option<Node> {
         let first_of = |node: &Node| self.ready.first(*node);
         std::iter::successors(first_of(&Node::POOL), first_of).last()
@@ -212,10 +211,10 @@ impl<'t> Order<'t> {
         self.ready.put_in_order();
     }
 
-    /// Puts the own roots of a turn and all nodes above them where they now belong.
-    fn update(&mut self, own_roots: Node) {
-        let path = self.quotas.tree().path(own_roots);
-        let (mut node, mut is_ready) = (own_roots, false);
+    /// Puts the leaf of a turn and all nodes above it where they now belong.
+    fn update(&mut self, leaf: Node) {
+        let path = self.quotas.tree().path(leaf);
+        let (mut node, mut is_ready) = (leaf, false);
         for parent in path.iter().skip(1) {
             // If a node stays in order, so does all above it.
             is_ready = is_ready || self.is_ready(node);
@@ -234,7 +233,7 @@ impl<'t> Order<'t> {
         self.ready.has_any(node) || self.waits(node)
     }
 
-    /// Whether a job waits at own roots for this pass.
+    /// Whether a job waits at a leaf for this pass.
     fn waits(&self, node: Node) -> bool {
         let is_through = self.pass == Pass::Guarantee && self.through.get(node.place()).is_some_and(|through| *through);
         !is_through && self.queues.first(node).is_some()

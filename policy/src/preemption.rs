@@ -65,8 +65,8 @@ impl Preemption<'_> {
     #[must_use]
     pub fn possible(&self, preemptor: &Preemptor) -> Vec<usize> {
         let least = Candidate { own: 0, takes: taken_by_gang(0, Amounts::new()), members: Vec::new() };
-        let Some(own_roots) = self.quotas.tree().own_roots(&preemptor.account) else { return Vec::new() };
-        let legality = Legality::new(self, preemptor, &least, own_roots);
+        let Some(leaf) = self.quotas.tree().leaf(&preemptor.account) else { return Vec::new() };
+        let legality = Legality::new(self, preemptor, &least, leaf);
         let gangs = self.gangs.iter().enumerate();
         let possible = gangs.filter(|(place, gang)| is_old_enough(self, gang) && legality.is_possible(*place, gang));
         possible.map(|(place, _)| place).collect()

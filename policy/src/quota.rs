@@ -53,9 +53,9 @@ impl<'t> Quotas<'t> {
             (counter, table)
         };
         let mut tables: Vec<(Counter, Table)> = counters.into_iter().map(table).collect();
-        for Placed { stated, own_roots, node } in tree.placed() {
+        for Placed { stated, leaf, node } in tree.placed() {
             for (counter, held) in &stated.held {
-                table_of(&mut tables, counter).into_iter().for_each(|table| table.hold(own_roots, *held));
+                table_of(&mut tables, counter).into_iter().for_each(|table| table.hold(leaf, *held));
             }
             for (counter, quota) in &stated.quotas {
                 table_of(&mut tables, counter).into_iter().for_each(|table| table.limit(node, quota));
@@ -138,7 +138,7 @@ impl<'t> Quotas<'t> {
         table.map_or(0, |table| table.held(self.tree, node))
     }
 
-    /// How much is guaranteed to the subtree of a node: what it wants, or its part of what there is. Nothing at own roots.
+    /// How much is guaranteed to the subtree of a node: what it wants, or its part of what there is. Nothing at a leaf below its account.
     #[must_use]
     pub fn grant(&self, node: Node, counter: &str) -> Amount {
         self.row(node, counter).map_or(0, |row| row.grant)
@@ -150,15 +150,15 @@ impl<'t> Quotas<'t> {
         self.row(node, counter).map_or(0, |row| row.aside)
     }
 
-    /// How much more a gang at these own roots may take of a counter; absent: no limit.
+    /// How much more a gang at this leaf may take of a counter; absent: no limit.
     #[must_use]
-    pub fn available(&self, own_roots: Node, counter: &str) -> Option<Amount> {
-        self.available_of(own_roots, self.number(counter)?)
+    pub fn available(&self, leaf: Node, counter: &str) -> Option<Amount> {
+        self.available_of(leaf, self.number(counter)?)
     }
 
-    fn available_of(&self, own_roots: Node, number: usize) -> Option<Amount> {
+    fn available_of(&self, leaf: Node, number: usize) -> Option<Amount> {
         let table = self.table(number).filter(|table| table.is_bounded)?;
-        let path = self.tree.path(own_roots);
+        let path = self.tree.path(leaf);
         let below_caps = path.iter().filter_map(|node| {
             let row = table.rows.get(node.place())?;
             row.max.map(|max| max - row.held)
@@ -166,35 +166,35 @@ impl<'t> Quotas<'t> {
         below_caps.chain(table.free_for(path)).min().map(|least| least.max(0))
     }
 
-    /// How much more the accounts at and above these own roots may take of a counter, each by itself: those that have a maximum, and the pool
+    /// How much more the accounts at and above this leaf may take of a counter, each by itself: those that have a maximum, and the pool
     /// if it is known how much it has. What is set aside for others is not subtracted.
-    pub fn caps<'a>(&'a self, own_roots: Node, counter: &'a str) -> impl Iterator<Item = (Node, Amount)> + 'a {
+    pub fn caps<'a>(&'a self, leaf: Node, counter: &'a str) -> impl Iterator<Item = (Node, Amount)> + 'a {
         let of = move |node: &Node| {
             let node = *node;
             let row = self.row(node, counter)?;
             let most = if node == Node::POOL { row.max.into_iter().chain(self.total(counter)).min() } else { row.max };
             Some((node, most?.saturating_sub(row.held).max(0)))
         };
-        self.tree.path(own_roots).iter().filter_map(of)
+        self.tree.path(leaf).iter().filter_map(of)
     }
 
     fn total(&self, counter: &str) -> Option<Amount> {
         self.table(self.number(counter)?)?.total
     }
 
-    /// What does not let a gang at these own roots take so much of a counter; none if nothing does.
+    /// What does not let a gang at this leaf take so much of a counter; none if nothing does.
     #[must_use]
-    pub fn bound(&self, own_roots: Node, counter: &str, amount: Amount) -> Option<Bound<'t>> {
-        self.bound_of(own_roots, self.number(counter)?, amount)
+    pub fn bound(&self, leaf: Node, counter: &str, amount: Amount) -> Option<Bound<'t>> {
+        self.bound_of(leaf, self.number(counter)?, amount)
     }
 
     /// The same of the counter with a number.
     #[must_use]
-    pub fn bound_of(&self, own_roots: Node, number: usize, amount: Amount) -> Option<Bound<'t>> {
-        if amount <= 0 || self.available_of(own_roots, number).is_none_or(|most| amount <= most) {
+    pub fn bound_of(&self, leaf: Node, number: usize, amount: Amount) -> Option<Bound<'t>> {
+        if amount <= 0 || self.available_of(leaf, number).is_none_or(|most| amount <= most) {
             return None;
         }
-        let exceeded = self.tree.path(own_roots).iter().find_map(|node| {
+        let exceeded = self.tree.path(leaf).iter().find_map(|node| {
             let (row, account) = (self.row_of(*node, number)?, self.tree.stated(*node)?);
             let max = row.max.filter(|max| row.held + amount > *max)?;
             Some(Bound::Max { account: &account.name, held: row.held, max })
@@ -215,18 +215,18 @@ impl<'t> Quotas<'t> {
         taken(takes).all(|(counter, amount)| self.free(counter).is_none_or(|free| amount <= free))
     }
 
-    /// Whether no quota forbids a gang at these own roots.
+    /// Whether no quota forbids a gang at this leaf.
     #[must_use]
-    pub fn allows(&self, own_roots: Node, takes: &Amounts) -> bool {
-        taken(takes).all(|(counter, amount)| self.available(own_roots, counter).is_none_or(|most| amount <= most))
+    pub fn allows(&self, leaf: Node, takes: &Amounts) -> bool {
+        taken(takes).all(|(counter, amount)| self.available(leaf, counter).is_none_or(|most| amount <= most))
     }
 
     /// The same of amounts by the numbers of their counters.
     #[must_use]
-    pub fn allows_numbered(&self, own_roots: Node, takes: impl IntoIterator<Item = (usize, Amount)>) -> bool {
+    pub fn allows_numbered(&self, leaf: Node, takes: impl IntoIterator<Item = (usize, Amount)>) -> bool {
         takes.into_iter().all(|(number, amount)| {
             let table = self.table(number).filter(|table| amount > table.sure);
-            table.is_none_or(|table| table.allows(self.tree.path(own_roots), amount))
+            table.is_none_or(|table| table.allows(self.tree.path(leaf), amount))
         })
     }
 
@@ -269,11 +269,11 @@ impl<'t> Quotas<'t> {
         taken(takes).any(|(counter, _)| self.row(node, counter).is_some_and(is_granted))
     }
 
-    /// Whether a gang at these own roots is guaranteed at some account at or above them.
+    /// Whether a gang at this leaf is guaranteed at some account at or above it.
     #[must_use]
-    pub fn guarantees(&self, own_roots: Node, takes: &NumberedAmounts) -> bool {
+    pub fn guarantees(&self, leaf: Node, takes: &NumberedAmounts) -> bool {
         let has_min = |node: &Node| self.has_min.get(node.place()).is_some_and(|has_min| *has_min);
-        self.tree.path(own_roots).iter().any(|node| has_min(node) && self.guarantees_at(*node, takes))
+        self.tree.path(leaf).iter().any(|node| has_min(node) && self.guarantees_at(*node, takes))
     }
 
     /// Whether something is guaranteed to any account at all.
@@ -281,30 +281,30 @@ impl<'t> Quotas<'t> {
         self.tables.iter().any(|(_, table)| table.has_min)
     }
 
-    /// Whether something guaranteed is not held yet, at some account at or above these own roots.
+    /// Whether something guaranteed is not held yet, at some account at or above this leaf.
     #[must_use]
-    pub fn has_open_guarantee(&self, own_roots: Node) -> bool {
+    pub fn has_open_guarantee(&self, leaf: Node) -> bool {
         let is_open = |node: &Node| self.open_guarantees.get(node.place()).is_some_and(|open| *open > 0);
-        self.tree.path(own_roots).iter().any(is_open)
+        self.tree.path(leaf).iter().any(is_open)
     }
 
-    /// A gang at these own roots holds so much from now on. Takes time proportional to the depth of the tree.
-    pub fn take(&mut self, own_roots: Node, takes: &Amounts) {
-        self.take_numbered(own_roots, &self.numbered(takes));
+    /// A gang at this leaf holds so much from now on. Takes time proportional to the depth of the tree.
+    pub fn take(&mut self, leaf: Node, takes: &Amounts) {
+        self.take_numbered(leaf, &self.numbered(takes));
     }
 
     /// The same of amounts by the numbers of their counters.
-    pub fn take_numbered(&mut self, own_roots: Node, takes: &NumberedAmounts) {
-        self.change(own_roots, takes.iter());
+    pub fn take_numbered(&mut self, leaf: Node, takes: &NumberedAmounts) {
+        self.change(leaf, takes.iter());
     }
 
-    /// A gang at these own roots holds so much no longer.
-    pub fn give_back(&mut self, own_roots: Node, takes: &Amounts) {
-        self.change(own_roots, self.numbered(takes).iter().map(|(number, amount)| (number, -amount)));
+    /// A gang at this leaf holds so much no longer.
+    pub fn give_back(&mut self, leaf: Node, takes: &Amounts) {
+        self.change(leaf, self.numbered(takes).iter().map(|(number, amount)| (number, -amount)));
     }
 
-    fn change(&mut self, own_roots: Node, amounts: impl Iterator<Item = (usize, Amount)>) {
-        let path = self.tree.path(own_roots);
+    fn change(&mut self, leaf: Node, amounts: impl Iterator<Item = (usize, Amount)>) {
+        let path = self.tree.path(leaf);
         for (number, amount) in amounts {
             if let Some((_, table)) = self.tables.get_mut(number) {
                 table.change(path, amount, &mut self.open_guarantees);

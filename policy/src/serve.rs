@@ -33,7 +33,7 @@ pub fn serve(quotas: Quotas<'_>, jobs: &[Waiting], takes: &[Amounts]) -> Served 
         let none = Amounts::new();
         let takes = takes.get(turn.job).unwrap_or(&none);
         let is_there = order.quotas().fits(takes);
-        if !is_there || !order.quotas().allows(turn.own_roots, takes) {
+        if !is_there || !order.quotas().allows(turn.leaf, takes) {
             let why = if is_there { Unserved::QuotaExceeded } else { Unserved::WaitingForCapacity };
             outcome.unserved.insert(turn.job, why);
             order.not_found(turn);

@@ -53,7 +53,7 @@ fn demand(tree: &Tree, own: &BTreeMap<String, Amount>) -> Vec<Amount> {
     let mut demand = vec![0; tree.len()];
     for account in tree.accounts() {
         let asked = own.get(&account.name).copied().unwrap_or(0).max(0);
-        if let Some(demand) = tree.own_roots(&account.name).and_then(|node| demand.get_mut(node.place())) {
+        if let Some(demand) = tree.leaf(&account.name).and_then(|node| demand.get_mut(node.place())) {
             *demand = asked;
         }
     }

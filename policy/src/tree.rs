@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use crate::account::Account;
 use crate::amounts::Amount;
 
-/// A node of the tree: the pool, an account, or the *own roots* of an account, which stand for its own gangs beside the accounts
-/// below it. An account without accounts below it is its own roots. Among siblings, nodes are ordered as their names are; own roots
-/// have the empty name.
+/// A node of the tree: the pool, an account, or the *leaf* of an account that has accounts below it. Gangs are held at leaves: an account
+/// without accounts below it is its own leaf. Any other account has its leaf beside the accounts below it, for gangs of its own. Siblings
+/// are in the order of their names; such a leaf has the empty name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Node(usize);
 
@@ -40,18 +40,18 @@ pub enum Misplaced {
 /// How many levels of accounts there are at most.
 const LEVELS: usize = 8;
 
-/// The accounts as a tree, with the pool as its root and own roots as its leaves. Most accounts have no accounts below them: each is
-/// one node, and every sum along a path is one shorter.
+/// The accounts as a tree, with the pool as its root. Most accounts have no accounts below them: each is its own leaf, so that it is one
+/// node, and paths are one node shorter.
 #[derive(Clone, Debug)]
 pub struct Tree {
     accounts: Vec<Account>,
     misplaced: Vec<Option<Misplaced>>,
     nodes: Vec<Entry>,
-    /// By account: some account is below it, so that its own roots are a node of their own.
+    /// By account: some account is below it, so that its leaf is a node of its own.
     has_below: Vec<bool>,
     /// Each node before its children.
     top_down: Vec<Node>,
-    /// The own roots of each account with all nodes above them, up to the pool; one account after the other.
+    /// The leaf of each account with all nodes above it, up to the pool; one account after the other.
     paths: Vec<Node>,
     /// By node: where its path is.
     path_spans: Vec<(usize, usize)>,
@@ -60,7 +60,7 @@ pub struct Tree {
 /// An account with its nodes.
 pub(crate) struct Placed<'t> {
     pub(crate) stated: &'t Account,
-    pub(crate) own_roots: Node,
+    pub(crate) leaf: Node,
     pub(crate) node: Node,
 }
 
@@ -93,8 +93,8 @@ impl Tree {
         tree
     }
 
-    /// Makes the nodes: first the pool, then the own roots of all accounts, then the accounts, both by name. So siblings are in order. Own roots
-    /// that are no node of their own have no parent.
+    /// Makes the nodes: first the pool, then the leaves of all accounts, then the accounts, both by name. So siblings are in order. Where
+    /// an account is its own leaf, the place among the leaves stays empty: it has no parent.
     fn link(&mut self, parents: &[Option<usize>]) {
         let count = self.accounts.len();
         let account_node = |index: usize| Node(1 + count + index);
@@ -105,8 +105,8 @@ impl Tree {
             usage,
         };
         self.nodes.push(entry(None, Account::WEIGHT, 0));
-        let own_roots = self.accounts.iter().zip(&self.has_below).enumerate();
-        self.nodes.extend(own_roots.map(|(index, (own, has_below))| {
+        let leaves = self.accounts.iter().zip(&self.has_below).enumerate();
+        self.nodes.extend(leaves.map(|(index, (own, has_below))| {
             entry(has_below.then(|| account_node(index)), Account::WEIGHT, if *has_below { own.usage } else { 0 })
         }));
         let placed = self.accounts.iter().zip(parents).zip(&self.has_below);
@@ -130,12 +130,12 @@ impl Tree {
         self.path_spans.resize(self.nodes.len(), (0, 1));
         for index in 0..self.accounts.len() {
             let begin = self.paths.len();
-            let mut next = Some(self.own_roots_at(index));
+            let mut next = Some(self.leaf_at(index));
             while let Some(node) = next {
                 self.paths.push(node);
                 next = self.parent(node);
             }
-            // An account is the second node on the path of its own roots, if these are a node of their own.
+            // An account is the second node on the path of its leaf, if that is a node of its own.
             let skipped = usize::from(self.has_below(index));
             for (node, skipped) in [(1 + index, 0), (1 + self.accounts.len() + index, skipped)] {
                 let span = (begin + skipped, self.paths.len());
@@ -166,14 +166,14 @@ impl Tree {
         self.index(name).map(|index| Node(1 + self.accounts.len() + index))
     }
 
-    /// The node at which the gangs of an account are; absent if there is no such account.
+    /// The node at which the gangs of an account are held; absent if there is no such account.
     #[must_use]
-    pub fn own_roots(&self, name: &str) -> Option<Node> {
-        self.index(name).map(|index| self.own_roots_at(index))
+    pub fn leaf(&self, name: &str) -> Option<Node> {
+        self.index(name).map(|index| self.leaf_at(index))
     }
 
-    /// The own roots of the account at a place in the list.
-    fn own_roots_at(&self, index: usize) -> Node {
+    /// The leaf of the account at a place in the list.
+    fn leaf_at(&self, index: usize) -> Node {
         if self.has_below(index) { Node(1 + index) } else { Node(1 + self.accounts.len() + index) }
     }
 
@@ -197,7 +197,7 @@ impl Tree {
         self.accounts.binary_search_by(|account| account.name.as_str().cmp(name)).ok()
     }
 
-    /// The account of a node; absent for the pool, and for own roots that are a node of their own.
+    /// The account of a node; absent for the pool, and for a leaf that is a node of its own.
     pub(crate) fn stated(&self, node: Node) -> Option<&Account> {
         node.0.checked_sub(1 + self.accounts.len()).and_then(|index| self.accounts.get(index))
     }
@@ -207,7 +207,7 @@ impl Tree {
         let count = self.accounts.len();
         self.accounts.iter().enumerate().map(move |(index, stated)| Placed {
             stated,
-            own_roots: self.own_roots_at(index),
+            leaf: self.leaf_at(index),
             node: Node(1 + count + index),
         })
     }
@@ -261,7 +261,7 @@ impl Tree {
         self.paths.get(begin..end).unwrap_or_default()
     }
 
-    /// The two children of the lowest common ancestor that are on the paths of two own roots; absent if these are the same.
+    /// The two children of the lowest common ancestor that are on the paths of two leaves; absent if these are the same.
     pub(crate) fn branches(&self, one: Node, other: Node) -> Option<(Node, Node)> {
         let down = |node| self.path(node).iter().rev().copied();
         down(one).zip(down(other)).find(|(one, other)| one != other)

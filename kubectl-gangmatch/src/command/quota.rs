@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
     let (tree, quotas) = (&accounted.policy.tree, accounted.quotas());
     let mut rows = Vec::new();
     for (level, account) in accounted.in_order() {
-        let (Some(node), Some(own_roots)) = (tree.account(&account.name), tree.own_roots(&account.name)) else {
+        let (Some(node), Some(leaf)) = (tree.account(&account.name), tree.leaf(&account.name)) else {
             continue;
         };
         rows.extend(account.quotas.iter().map(|(counter, quota)| {
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
                 held: text(held),
                 borrowed: is_borrowed.then(|| text(held - grant)),
                 aside: text(quotas.aside(node, counter)),
-                available: quotas.available(own_roots, counter).map(text),
+                available: quotas.available(leaf, counter).map(text),
             }
         }));
     }

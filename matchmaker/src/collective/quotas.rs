@@ -37,12 +37,12 @@ impl<'s> Caps<'s> {
     ) -> Vec<(usize, u64)> {
         let Caps { snapshot, policy, quotas, numbers } = self;
         let Some(account) = policy.account_of.get(&root) else { return Vec::new() };
-        let Some(own_roots) = policy.tree.own_roots(account) else { return Vec::new() };
+        let Some(leaf) = policy.tree.leaf(account) else { return Vec::new() };
         let mut seats = policy.seats.of_gang((snapshot, gang), account);
         let charge = policy.charge_of((snapshot, gang), account, &mut seats, prices);
         let mut all = Vec::new();
         for (counter, amount) in charge.takes.iter().filter(|(_, amount)| **amount > 0) {
-            for (node, left) in quotas.caps(own_roots, counter) {
+            for (node, left) in quotas.caps(leaf, counter) {
                 let number = *numbers.entry((node, Arc::clone(counter))).or_insert_with(|| {
                     free.push(u64::try_from(left).unwrap_or(u64::MAX));
                     free.len() - 1
@@ -61,12 +61,12 @@ pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], prices: &mut Prices
     let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
     gangs.iter().all(|gang| {
         let account = gang.root().and_then(|root| policy.account_of.get(&root));
-        let Some((account, own_roots)) = account.and_then(|name| Some((name, policy.tree.own_roots(name)?))) else {
+        let Some((account, leaf)) = account.and_then(|name| Some((name, policy.tree.leaf(name)?))) else {
             return false;
         };
         let takes = policy.charge_of((snapshot, gang), account, &mut seats, prices).takes;
-        let is_allowed = quotas.allows(own_roots, &takes);
-        quotas.take(own_roots, &takes);
+        let is_allowed = quotas.allows(leaf, &takes);
+        quotas.take(leaf, &takes);
         is_allowed
     })
 }

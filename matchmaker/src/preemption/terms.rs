@@ -125,7 +125,7 @@ impl PreemptionPair<'_> {
     fn account(&mut self, account: &Arc<str>) -> AccountValues {
         let (tree, policy, quotas) = (&self.policy.tree, self.policy, self.quotas);
         let known = self.known.entry(Arc::clone(account)).or_insert_with(|| {
-            let (node, own) = (tree.account(account), tree.own_roots(account));
+            let (node, own) = (tree.account(account), tree.leaf(account));
             let usage = node.map_or(0, |node| tree.usage(node));
             let held = |node: Option<policy::Node>| node.map_or(0, |node| quotas.held(node, CHARGE));
             let grant = node.map_or(0, |node| quotas.grant(node, CHARGE));

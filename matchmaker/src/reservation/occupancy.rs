@@ -95,7 +95,7 @@ impl<'h> Occupancy<'h> {
     /// What accounts hold when these claims have ended.
     pub(super) fn give_back(&self, claims: &BTreeSet<usize>, policy: &Policy, quotas: &mut Quotas<'_>) {
         for claim in claims.iter().filter_map(|place| self.claims.get(*place)) {
-            policy.tree.own_roots(&claim.account).into_iter().for_each(|node| quotas.give_back(node, &claim.takes));
+            policy.tree.leaf(&claim.account).into_iter().for_each(|node| quotas.give_back(node, &claim.takes));
         }
     }
 }

@@ -301,11 +301,11 @@ pub(crate) mod tests {
         let mut within = true;
         for gang in gangs {
             let account = &policy.account_of[&gang.root().unwrap()];
-            let own_roots = policy.tree.own_roots(account).unwrap();
+            let leaf = policy.tree.leaf(account).unwrap();
             let charge =
                 policy.charge_of((&world.snapshot, gang), account, &mut seats, &mut Prices::of(&world.config, NOW));
-            within &= quotas.allows(own_roots, &charge.takes);
-            quotas.take(own_roots, &charge.takes);
+            within &= quotas.allows(leaf, &charge.takes);
+            quotas.take(leaf, &charge.takes);
         }
         (quotas, seats, within)
     }
@@ -341,13 +341,13 @@ pub(crate) mod tests {
             for unmatched in &cycle.unmatched {
                 let root = world.snapshot.roots.iter().find(|root| root.ad == unmatched.root).unwrap();
                 let account = &policy.account_of[&root.ad];
-                let own_roots = policy.tree.own_roots(account).unwrap();
+                let leaf = policy.tree.leaf(account).unwrap();
                 let excluded = |gang: &matchmaker::Gang| {
                     gang.members.iter().any(|member| root.exclusions.contains(&left.ad(member.ad).unwrap().key))
                 };
                 for gang in plain::gangs(&left, root.ad, 50, &world.config, NOW).iter().filter(|gang| !excluded(gang)) {
                     let charge = policy.charge_of((&left, gang), account, &mut seats.clone(), &mut Prices::of(&world.config, NOW));
-                    prop_assert!(!quotas.allows(own_roots, &charge.takes), "{:?} {}", gang, world.text);
+                    prop_assert!(!quotas.allows(leaf, &charge.takes), "{:?} {}", gang, world.text);
                     let told = matches!(unmatched.verdict, Verdict::QuotaExceeded(_));
                     prop_assert!(told, "{:?} {}", unmatched.verdict, world.text);
                 }

@@ -17,8 +17,8 @@ pub(super) struct Victim<'w> {
     /// Its place in the list of claimed gangs.
     pub(super) place: usize,
     pub(super) gang: &'w ClaimedGang,
-    /// The own roots of its account.
-    own_roots: Node,
+    /// The leaf of its account.
+    leaf: Node,
 }
 
 /// What decides about further victims of one candidate: those chosen so far, and what is held without them.
@@ -28,8 +28,8 @@ pub(super) struct Legality<'w> {
     candidate: &'w Candidate,
     /// The least rank that each offer of the candidate gives it.
     ranks: BTreeMap<&'w str, Amount>,
-    /// The own roots of the preemptor's account.
-    own_roots: Node,
+    /// The leaf of the preemptor's account.
+    leaf: Node,
     chosen: Vec<Victim<'w>>,
     /// The least charge of those chosen by share, by their branch.
     by_share: BTreeMap<Node, Amount>,
@@ -42,7 +42,7 @@ impl<'w> Legality<'w> {
         view: &'w Preemption<'w>,
         preemptor: &'w Preemptor,
         candidate: &'w Candidate,
-        own_roots: Node,
+        leaf: Node,
     ) -> Legality<'w> {
         let mut ranks = BTreeMap::new();
         for member in &candidate.members {
@@ -50,7 +50,7 @@ impl<'w> Legality<'w> {
             *least = member.rank.min(*least);
         }
         let (chosen, by_share) = (Vec::new(), BTreeMap::new());
-        Legality { view, preemptor, candidate, ranks, own_roots, chosen, by_share, left: view.quotas.clone() }
+        Legality { view, preemptor, candidate, ranks, leaf, chosen, by_share, left: view.quotas.clone() }
     }
 
     fn tree(&self) -> &'w Tree {
@@ -69,7 +69,7 @@ impl<'w> Legality<'w> {
 
     /// Chooses a victim.
     pub(super) fn choose(&mut self, victim: Victim<'w>) {
-        self.left.give_back(victim.own_roots, &victim.gang.takes);
+        self.left.give_back(victim.leaf, &victim.gang.takes);
         if victim.mode == Mode::Share
             && let Some((_, theirs)) = self.branches(&victim)
         {
@@ -83,16 +83,16 @@ impl<'w> Legality<'w> {
     /// Takes a choice back, by its place among those chosen. Nothing is chosen after that.
     pub(super) fn spare(&mut self, index: usize) {
         let victim = self.chosen.remove(index);
-        self.left.take(victim.own_roots, &victim.gang.takes);
+        self.left.take(victim.leaf, &victim.gang.takes);
     }
 
     /// A claimed gang as a victim in the first mode in which it may be preempted, if there is one.
     pub(super) fn victim(&self, place: usize, gang: &'w ClaimedGang, short: &Short<'_>) -> Option<Victim<'w>> {
-        let own_roots = self.tree().own_roots(&gang.account)?;
+        let leaf = self.tree().leaf(&gang.account)?;
         let ranks = self.compare_ranks(gang, short);
         let modes = [Mode::Rank, Mode::Reclaim, Mode::Share, Mode::Priority];
         let permitted = modes.into_iter().filter(|mode| self.view.permitted.reasons.contains(mode));
-        permitted.map(|mode| Victim { mode, place, gang, own_roots }).find(|victim| match victim.mode {
+        permitted.map(|mode| Victim { mode, place, gang, leaf }).find(|victim| match victim.mode {
             Mode::Rank => ranks == Ordering::Greater,
             _ => ranks != Ordering::Less && gang.requirements && self.is_legal(victim),
         })
@@ -108,15 +108,15 @@ impl<'w> Legality<'w> {
                 let leaves_above = || !self.view.permitted.leaves_above || self.leaves_above(victim);
                 !self.is_protected(victim) && self.stays_above(victim) && leaves_above()
             }
-            Mode::Priority => victim.own_roots == self.own_roots && self.preemptor.priority > victim.gang.priority,
+            Mode::Priority => victim.leaf == self.leaf && self.preemptor.priority > victim.gang.priority,
         }
     }
 
     /// Whether a gang may be preempted for some candidate that takes at least as much as this one, as far as ranks are not concerned.
     pub(super) fn is_possible(&self, place: usize, gang: &'w ClaimedGang) -> bool {
-        let Some(own_roots) = self.tree().own_roots(&gang.account) else { return false };
+        let Some(leaf) = self.tree().leaf(&gang.account) else { return false };
         self.view.permitted.reasons.iter().any(|mode| {
-            let victim = Victim { mode: *mode, place, gang, own_roots };
+            let victim = Victim { mode: *mode, place, gang, leaf };
             match mode {
                 Mode::Rank => true,
                 Mode::Reclaim => gang.requirements && !self.is_protected(&victim) && self.may_have_borrowed(&victim),
@@ -130,7 +130,7 @@ impl<'w> Legality<'w> {
         let Some((ours, theirs)) = self.branches(victim) else { return false };
         victim.gang.takes.iter().filter(|(_, amount)| **amount > 0).any(|(counter, _)| {
             let one = Amounts::from([(Counter::clone(counter), 1)]);
-            let mut side = self.side(self.own_roots, ours);
+            let mut side = self.side(self.leaf, ours);
             side.any(|node| !self.left.guaranteeing(node, &one).is_empty())
                 && self.left.held(theirs, counter) > self.left.grant(theirs, counter)
         })
@@ -146,26 +146,26 @@ impl<'w> Legality<'w> {
 
     /// The two branches below the lowest account common to the preemptor and a victim: ours and theirs. None if both have the same account.
     fn branches(&self, victim: &Victim<'_>) -> Option<(Node, Node)> {
-        self.tree().branches(self.own_roots, victim.own_roots)
+        self.tree().branches(self.leaf, victim.leaf)
     }
 
-    /// The nodes from own roots up to a branch.
-    fn side(&self, own_roots: Node, branch: Node) -> impl Iterator<Item = Node> {
+    /// The nodes from a leaf up to a branch.
+    fn side(&self, leaf: Node, branch: Node) -> impl Iterator<Item = Node> {
         let common = self.tree().parent(branch);
-        self.tree().path(own_roots).iter().copied().take_while(move |node| Some(*node) != common)
+        self.tree().path(leaf).iter().copied().take_while(move |node| Some(*node) != common)
     }
 
     /// Whether a victim holds by a guarantee on its own side: at an account at or above it, something that it takes is within the grant.
     fn is_protected(&self, victim: &Victim<'_>) -> bool {
         self.branches(victim).is_some_and(|(_, theirs)| {
-            self.side(victim.own_roots, theirs).any(|node| self.left.is_within_guarantee(node, &victim.gang.takes))
+            self.side(victim.leaf, theirs).any(|node| self.left.is_within_guarantee(node, &victim.gang.takes))
         })
     }
 
     /// Whether the candidate is guaranteed on our side, and a victim has some of what guarantees it, of which its branch holds more than its grant.
     fn has_borrowed(&self, victim: &Victim<'_>) -> bool {
         let Some((ours, theirs)) = self.branches(victim) else { return false };
-        let ours = self.side(self.own_roots, ours);
+        let ours = self.side(self.leaf, ours);
         let mut guaranteeing = ours.flat_map(|node| self.left.guaranteeing(node, &self.candidate.takes));
         guaranteeing.any(|counter| {
             let is_taken = victim.gang.takes.get(counter).is_some_and(|amount| *amount > 0);

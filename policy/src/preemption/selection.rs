@@ -18,9 +18,9 @@ pub(super) fn victims(
     preemptor: &Preemptor,
     candidate: &Candidate,
 ) -> Result<(Vec<usize>, Mode), Refusal> {
-    let own_roots = view.quotas.tree().own_roots(&preemptor.account).ok_or(Refusal::NoCandidate)?;
+    let leaf = view.quotas.tree().leaf(&preemptor.account).ok_or(Refusal::NoCandidate)?;
     let mut short = Short::of(candidate, view.free);
-    let mut legality = Legality::new(view, preemptor, candidate, own_roots);
+    let mut legality = Legality::new(view, preemptor, candidate, leaf);
     for victim in in_order(view, &legality, &short) {
         if short.is_held_by(victim.gang) && legality.is_legal(&victim) {
             short.end(victim.gang);
@@ -34,7 +34,7 @@ pub(super) fn victims(
     if legality.chosen().len() > view.permitted.max_victims {
         return Err(Refusal::TooManyVictims);
     }
-    if !legality.left().allows(own_roots, &candidate.takes) {
+    if !legality.left().allows(leaf, &candidate.takes) {
         return Err(Refusal::QuotaExceeded);
     }
     let mode = legality.chosen().iter().map(|victim| victim.mode).max().unwrap_or(Mode::None);

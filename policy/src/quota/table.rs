@@ -21,7 +21,7 @@ pub(super) struct Table {
     lends: bool,
     /// Some account holds something.
     holds: bool,
-    /// Nothing bounds or guarantees anything, and the order of accounts does not depend on it: what is held is kept at own roots only, and summed
+    /// Nothing bounds or guarantees anything, and the order of accounts does not depend on it: what is held is kept at leaves only, and summed
     /// up when it is asked for.
     is_idle: bool,
     /// By node.
@@ -52,9 +52,9 @@ impl Table {
         Table { total, is_bounded, sure: Amount::MAX, has_min, lends, holds, is_idle, rows }
     }
 
-    /// An account holds so much at its own roots.
-    pub(super) fn hold(&mut self, own_roots: Node, held: Amount) {
-        let Some(row) = self.rows.get_mut(own_roots.place()) else { return };
+    /// An account holds so much at its leaf.
+    pub(super) fn hold(&mut self, leaf: Node, held: Amount) {
+        let Some(row) = self.rows.get_mut(leaf.place()) else { return };
         row.held = held;
         self.holds |= held != 0;
     }
@@ -131,7 +131,7 @@ impl Table {
         }
     }
 
-    /// What is free for a gang at own roots with this path: what the pool has left, less what is set aside beside its path; absent: no limit.
+    /// What is free for a gang at a leaf with this path: what the pool has left, less what is set aside beside its path; absent: no limit.
     pub(super) fn free_for(&self, path: &[Node]) -> Option<Amount> {
         let row = |node: &Node| self.rows.get(node.place());
         let free = self.total? - row(&Node::POOL)?.held;
@@ -142,7 +142,7 @@ impl Table {
         Some(free - path.iter().zip(path.iter().skip(1)).filter_map(beside).sum::<Amount>())
     }
 
-    /// Whether a gang at own roots with this path may take so much.
+    /// Whether a gang at a leaf with this path may take so much.
     pub(super) fn allows(&self, path: &[Node], amount: Amount) -> bool {
         if amount <= 0 {
             return true;
@@ -163,7 +163,7 @@ impl Table {
         }
     }
 
-    /// Own roots with this path hold so much more: updates them and all above them, and of how many counters each does not hold what is guaranteed to it.
+    /// A leaf with this path holds so much more: updates it and all above it, and of how many counters each does not hold what is guaranteed to it.
     #[inline]
     pub(super) fn change(&mut self, path: &[Node], amount: Amount, open_guarantees: &mut [u32]) {
         if self.is_bounded {

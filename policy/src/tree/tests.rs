@@ -75,19 +75,19 @@ fn the_ninth_level_is_below_the_pool_with_all_below_it() {
 }
 
 #[test]
-fn siblings_are_in_the_order_of_their_names_and_own_roots_are_first() {
+fn siblings_are_in_the_order_of_their_names_and_the_leaf_is_first() {
     let tree = tree(&[("g", None), ("b", Some("g")), ("B", Some("g")), ("a", Some("g"))]);
     let children = tree.children(tree.account("g").unwrap());
     let expected = ["B", "a", "b"].map(|name| tree.account(name).unwrap());
-    assert_eq!(children[0], tree.own_roots("g").unwrap());
+    assert_eq!(children[0], tree.leaf("g").unwrap());
     assert_eq!(children[1..], expected);
     assert!(children.is_sorted());
 }
 
 #[test]
-fn an_account_without_accounts_below_it_is_its_own_roots() {
+fn an_account_without_accounts_below_it_is_its_own_leaf() {
     let tree = tree(&[("g", None), ("x", Some("g"))]);
-    let (roots, node) = (|name| tree.own_roots(name).unwrap(), |name| tree.account(name).unwrap());
+    let (roots, node) = (|name| tree.leaf(name).unwrap(), |name| tree.account(name).unwrap());
     assert_eq!(roots("x"), node("x"));
     assert_eq!(tree.path(roots("x")), [node("x"), node("g"), Node::POOL]);
     assert_eq!(tree.path(roots("g")), [roots("g"), node("g"), Node::POOL]);
@@ -97,7 +97,7 @@ fn an_account_without_accounts_below_it_is_its_own_roots() {
 #[test]
 fn branches_are_the_children_of_the_lowest_common_account() {
     let tree = tree(&[("g", None), ("x", Some("g")), ("y", Some("g")), ("z", None)]);
-    let (roots, node) = (|name| tree.own_roots(name).unwrap(), |name| tree.account(name).unwrap());
+    let (roots, node) = (|name| tree.leaf(name).unwrap(), |name| tree.account(name).unwrap());
     assert_eq!(tree.branches(roots("x"), roots("y")), Some((node("x"), node("y"))));
     assert_eq!(tree.branches(roots("x"), roots("z")), Some((node("g"), node("z"))));
     assert_eq!(tree.branches(roots("g"), roots("y")), Some((roots("g"), node("y"))));
@@ -113,6 +113,6 @@ fn usage_is_summed_up() {
     };
     let tree = Tree::new([own("g", None, 1), own("x", Some("g"), 10), own("y", Some("x"), 100), own("z", None, 1000)]);
     assert_eq!(tree.usage(tree.account("g").unwrap()), 111);
-    assert_eq!(tree.usage(tree.own_roots("g").unwrap()), 1);
+    assert_eq!(tree.usage(tree.leaf("g").unwrap()), 1);
     assert_eq!(tree.usage(Node::POOL), 1111);
 }

@@ -11,8 +11,8 @@ type Room = (Amount, Amount, Option<Amount>);
 
 fn product(quotas: &Quotas<'_>, name: &str, counter: &str) -> Room {
     let tree = quotas.tree();
-    let (node, own_roots) = (tree.account(name).unwrap(), tree.own_roots(name).unwrap());
-    (quotas.grant(node, counter), quotas.aside(node, counter), quotas.available(own_roots, counter))
+    let (node, leaf) = (tree.account(name).unwrap(), tree.leaf(name).unwrap());
+    (quotas.grant(node, counter), quotas.aside(node, counter), quotas.available(leaf, counter))
 }
 
 fn plain(rooms: &Rooms<'_>, name: &str) -> Room {
@@ -134,10 +134,10 @@ const LAWS: [(&str, Law, QuotaMistake); 7] = [
 
 /// Whether a gang may take as much as is available, and no more.
 fn forbids_what_is_not_available(quotas: &Quotas<'_>, name: &str, counter: &str) -> bool {
-    let own_roots = quotas.tree().own_roots(name).unwrap();
-    let Some(number) = quotas.number(counter) else { return quotas.available(own_roots, counter).is_none() };
-    let allows = |amount: Amount| quotas.allows_numbered(own_roots, [(number, amount)]);
-    match quotas.available(own_roots, counter) {
+    let leaf = quotas.tree().leaf(name).unwrap();
+    let Some(number) = quotas.number(counter) else { return quotas.available(leaf, counter).is_none() };
+    let allows = |amount: Amount| quotas.allows_numbered(leaf, [(number, amount)]);
+    match quotas.available(leaf, counter) {
         Some(most) => allows(most) && !allows(most + 1),
         None => allows(1 << 80),
     }
@@ -174,7 +174,7 @@ fn changes() -> impl Strategy<Value = Vec<(usize, Amounts)>> {
 }
 
 fn take(quotas: &mut Quotas<'_>, name: &str, takes: &Amounts) {
-    quotas.take(quotas.tree().own_roots(name).unwrap(), takes);
+    quotas.take(quotas.tree().leaf(name).unwrap(), takes);
 }
 
 proptest! {
@@ -208,10 +208,10 @@ proptest! {
         let tree = Tree::new(pool.accounts.clone());
         let (before, mut quotas) = (Quotas::new(&tree, &pool.total), Quotas::new(&tree, &pool.total));
         let places: Vec<_> = changes.iter().map(|(account, takes)| {
-            (tree.own_roots(&pool.accounts[account % pool.accounts.len()].name).unwrap(), takes)
+            (tree.leaf(&pool.accounts[account % pool.accounts.len()].name).unwrap(), takes)
         }).collect();
-        places.iter().for_each(|(own_roots, takes)| quotas.take(*own_roots, takes));
-        places.iter().for_each(|(own_roots, takes)| quotas.give_back(*own_roots, takes));
+        places.iter().for_each(|(leaf, takes)| quotas.take(*leaf, takes));
+        places.iter().for_each(|(leaf, takes)| quotas.give_back(*leaf, takes));
         for account in tree.accounts() {
             for counter in COUNTERS {
                 prop_assert_eq!(product(&quotas, &account.name, counter), product(&before, &account.name, counter));

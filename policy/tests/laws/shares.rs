@@ -57,7 +57,7 @@ fn demand(asked: &Asked, forest: &Forest, name: &str) -> Amount {
     (own(asked, name) + below).min(max.unwrap_or(Amount::MAX))
 }
 
-/// For the pool and each account: what is divided, and the parts. Own roots get what the children of an account leave.
+/// For the pool and each account: what is divided, and the parts. A leaf gets what the children of an account leave.
 fn divisions(asked: &Asked, shares: &Shares) -> Vec<(Amount, Vec<Part>)> {
     let forest = Forest::of(&asked.pool.accounts);
     let total = [("charge".into(), asked.total)].into();

@@ -68,7 +68,7 @@ fn quota(request: &Value) -> Value {
         "grant": by_account(&|name, counter| tree.account(name).map(|node| number(quotas.grant(node, counter))).into()),
         "aside": by_account(&|name, counter| tree.account(name).map(|node| number(quotas.aside(node, counter))).into()),
         "avail": by_account(&|name, counter| {
-            tree.own_roots(name).and_then(|node| quotas.available(node, counter)).map(number).into()
+            tree.leaf(name).and_then(|node| quotas.available(node, counter)).map(number).into()
         }),
     })
 }

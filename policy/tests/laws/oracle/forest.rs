@@ -2,7 +2,7 @@
 
 use policy::{Account, Amount};
 
-/// Accounts in order of their names. A node is a name; the pool is the empty path. Own roots of `a` are named `a/`.
+/// Accounts in order of their names. A node is a name; the pool is the empty path. The leaf of `a` is named `a/`.
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
     pub(crate) accounts: Vec<Account>,

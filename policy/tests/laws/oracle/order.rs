@@ -113,7 +113,7 @@ impl Run<'_> {
         };
         let mut node: Option<&str> = None;
         loop {
-            // Own roots are the child without a name.
+            // The leaf is the child without a name.
             let own = node.filter(|name| waits(name)).map(|_| "");
             let below = self.forest.children(node).into_iter();
             let below = below.filter(|child| self.forest.subtree(child).iter().any(|account| waits(&account.name)));

@@ -208,7 +208,7 @@ impl Try<'_> {
         counters.any(|counter| {
             let rooms = Rooms::of(&left, total, &counter);
             let own = || left.get(&gang.account).unwrap().held.get(counter.as_str()).copied().unwrap_or(0);
-            // Own roots are granted nothing.
+            // A leaf of its own is granted nothing.
             let borrows = branch.map_or_else(|| own() > 0, |branch| rooms.held(branch) > rooms.grant(branch));
             gang.takes.get(counter.as_str()).is_some_and(|amount| *amount > 0) && borrows
         })
