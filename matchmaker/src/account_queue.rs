@@ -1,5 +1,8 @@
-//! The order in which roots are served by fair shares of accounts: the account with the smallest normalized usage first, level by level
-//! down the tree, then priority, age and name. What a gang costs counts at once.
+//! The order of roots in a pool with a policy: the account with the smallest normalized usage first, level by level down the tree, then priority,
+//! age and name. And the quotas: which one forbids a root a gang.
+//!
+//! [`Order`] and [`Quotas`] of the crate `policy` decide both, from amounts; this file works out what a gang costs and counts (`charges.rs`), and
+//! that counts at once. `line.rs` asks for the next root, and `within_quotas.rs` for the quotas. Without a policy, `queue.rs` takes its place.
 
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
@@ -33,19 +36,19 @@ pub(crate) struct AccountQueue<'s> {
     order: Order<'s>,
     /// By the number of a counter in the policy: its number in the quotas, if these know it.
     counters: Vec<Option<usize>>,
-    /// Some account may be forbidden any gang at all.
+    /// Whether a quota may forbid an account every gang.
     may_forbid_every_gang: bool,
     /// By root: the leaf of its account, if the tree has it, and the number of its submitter.
     placed: Vec<(Option<Node>, u32)>,
     /// The turn of the root that was served last.
     turn: Option<policy::AccountTurn>,
-    /// Roots that come once more when all others are done.
+    /// The numbers of roots that come once more when all others are done.
     postponed: Vec<usize>,
     /// The shared seats that accounts hold by now.
     seats: Seats,
-    /// What claims cost in this cycle.
+    /// What claims cost, as far as it was evaluated in this cycle.
     prices: RefCell<Option<Prices>>,
-    /// Room for what the next gang takes.
+    /// An empty list whose memory is used again for what the next gang takes.
     spare: Cell<NumberedAmounts>,
 }
 
@@ -124,7 +127,7 @@ impl<'s> AccountQueue<'s> {
         Some(Turn { number, ad: root.ad, submitter, excludes: !root.exclusions.is_empty(), root })
     }
 
-    /// Whether accounts are served that do not hold what is guaranteed to them: all others come later.
+    /// Whether it is the pass of guarantees: accounts are served that do not hold what is guaranteed to them, and all others come later.
     pub(crate) fn is_guarantee_pass(&self) -> bool {
         self.turn.is_some_and(|turn| turn.pass == Pass::Guarantee)
     }
@@ -148,19 +151,19 @@ impl<'s> AccountQueue<'s> {
         placed.map(|(_, submitter)| as_usize(*submitter)).collect()
     }
 
-    /// Takes these prices for those of the cycle.
+    /// Sets what claims cost, as far as that is known already.
     pub(crate) fn set_prices(&mut self, prices: Prices) {
         self.prices = RefCell::new(Some(prices));
     }
 
-    /// What a gang of a root costs and counts at these prices. The seats are looked at, and not taken.
+    /// What a gang of a root costs and counts at these prices. Its shared seats are not taken.
     pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, prices: &mut Prices) -> GangCharge {
         let account = self.account(root);
         let mut seats = self.seats.of_gang((self.snapshot, gang), account);
         self.policy.charge_of((self.snapshot, gang), account, &mut seats, prices)
     }
 
-    /// The same by the numbers of counters: for every gang that is found.
+    /// The same by the numbers of counters, which is faster: it is asked for every gang that is found.
     pub(crate) fn numbered_charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> NumberedCharge {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
@@ -181,12 +184,12 @@ impl<'s> AccountQueue<'s> {
         NumberedCharge { members, takes }
     }
 
-    /// Charges what costs were computed for a root since this was called last; what the root pays itself, in fuel.
+    /// Charges owners for the costs of claims that were computed for a root since this was called last. Returns what the root pays itself, in fuel.
     pub(crate) fn settle(&self, root: AdId, owners: &mut Owners) -> u64 {
         self.prices.borrow_mut().as_mut().map_or(0, |prices| prices.settle(self.snapshot, root, owners))
     }
 
-    /// The number in the quotas of a counter of the policy.
+    /// The number that a counter of the policy has in the quotas.
     fn number(&self, counter: usize) -> Option<usize> {
         self.counters.get(counter).copied().flatten()
     }
@@ -196,8 +199,8 @@ impl<'s> AccountQueue<'s> {
         self.prices.borrow_mut().as_mut().map(Prices::take_used).unwrap_or_default()
     }
 
-    /// Charges the account of the root that was served last for its gang, and works out what that costs if it is not known. Says whether the gang is
-    /// served: before all accounts have their turn, those that do not hold what is guaranteed to them get gangs that are guaranteed, and no others.
+    /// Charges the account of the root that was served last for its gang, and works out what that costs if it is not known. Returns whether the gang
+    /// is served: in the pass of guarantees, only a gang that is guaranteed is.
     pub(crate) fn serve(
         &mut self,
         root: &Root,
@@ -219,7 +222,7 @@ impl<'s> AccountQueue<'s> {
         is_served
     }
 
-    /// Charges the account of the root that was served last for a gang of one charge. Says whether it is served.
+    /// Charges the account of the root that was served last for a gang of one charge. Returns whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
         let (quotas, mut takes) = (self.order.quotas(), self.spare.take());
         takes.push(quotas.charge_number(), 1_000_000);
@@ -230,7 +233,7 @@ impl<'s> AccountQueue<'s> {
         is_served
     }
 
-    /// Which quota does not let the root that was served last have any gang at all.
+    /// The quota that forbids the root that was served last every gang, if one does.
     pub(crate) fn forbids_every_gang(&self) -> Option<QuotaExceeded> {
         if !self.may_forbid_every_gang {
             return None;
@@ -240,12 +243,12 @@ impl<'s> AccountQueue<'s> {
         self.exceeded([(quotas.gangs_number(), 1)]).or_else(|| self.exceeded([(quotas.charge_number(), LEAST_CHARGE)]))
     }
 
-    /// Which quota does not let it have a gang that takes so much.
+    /// The quota that forbids it a gang that costs this, if one does.
     pub(crate) fn exceeded_by(&self, charge: &NumberedCharge) -> Option<QuotaExceeded> {
         self.exceeded(charge.takes.iter())
     }
 
-    /// Which quota does not let an account, given by its leaf, have a gang that takes so much.
+    /// The quota that forbids an account, given by its leaf, a gang that costs this, if one does.
     pub(crate) fn exceeded_by_charge(&self, leaf: Node, charge: &NumberedCharge) -> Option<QuotaExceeded> {
         self.exceeded_at(leaf, charge.takes.iter())
     }
@@ -284,7 +287,7 @@ impl<'s> AccountQueue<'s> {
         })
     }
 
-    /// Whether any claim on this offer takes of a counter of which nothing is left for the root that was served last.
+    /// Whether every claim on this offer takes of a counter of which nothing is left for the root that was served last.
     pub(crate) fn is_closed(&self, ad: AdId) -> bool {
         self.turn.is_some_and(|turn| self.is_closed_to(turn.leaf, ad, |_| true))
     }
@@ -318,7 +321,7 @@ type RootPlace = (Option<Node>, u32);
 /// A root that waits: its priority, its age, its ad, its number and the leaf of its account.
 type InLine = (Reverse<i32>, i64, AdId, usize, Node);
 
-/// Roots in the order in which each account's own ones are served: only that matters.
+/// Roots, in the order in which those of one account are served; the accounts are mixed.
 fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator<Item = usize>) -> Vec<InLine> {
     let numbers = numbers.into_iter();
     let mut waiting = Vec::with_capacity(numbers.size_hint().0);

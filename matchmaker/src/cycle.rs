@@ -1,4 +1,8 @@
-//! One negotiation cycle in five steps: order the submitters, next root, best gang, charge, explain the rest.
+//! One negotiation cycle: decides for a whole [`Snapshot`] which roots get which gangs, in the five steps that are numbered below.
+//!
+//! Before it, the crate `pool` has made the snapshot. In the cycle, `line.rs` says whose turn it is, a [`Finder`] finds the best gang,
+//! `within_quotas.rs` keeps it within the quotas, and `explanations.rs` says why the other roots have none. After it, the controller claims
+//! the gangs.
 
 use crate::explanations::{Failed, explain};
 use crate::finder::{Cycle, Finder, Found, Round};

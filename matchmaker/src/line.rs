@@ -1,4 +1,8 @@
-//! Who is served next: the submitter with the fewest gangs, or, with a policy, the account with the smallest normalized usage.
+//! Decides which root is served next: one of the submitter with the fewest gangs, or, if the snapshot has a policy, one of the account with
+//! the smallest normalized usage.
+//!
+//! It only chooses between the two orders, `queue.rs` and `account_queue.rs`. `cycle.rs` and `collective.rs` take the next root from here,
+//! search its gang, and report what came of it, which counts for the choice after it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,8 +15,8 @@ use crate::model::{AdId, Config, Snapshot};
 use crate::queue::Queue;
 use crate::why_not::QuotaExceeded;
 
-/// The waiting roots in the order in which they are served if each of them gets a gang: what a root gets counts for its submitter, or for its
-/// account, when the next one is chosen. With a policy, every gang counts as one charge.
+/// The waiting roots in the order in which they are served if each of them gets a gang. What a root gets counts for its submitter, or for its
+/// account, when the next one is chosen; with a policy, every gang counts as one charge.
 #[must_use]
 pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
     let mut line = Line::of(snapshot);
@@ -47,7 +51,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Takes these prices for what claims cost, as far as they are known.
+    /// Sets what claims cost, as far as that is known already: only the rest is evaluated.
     pub(crate) fn set_prices(&mut self, prices: &Prices) {
         if let Line::Accounts(queue) = self {
             queue.set_prices(prices.clone());
@@ -70,7 +74,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Whether the root that is served has its turn because something is guaranteed to its account.
+    /// Whether it is the pass of guarantees: the root that is served has its turn because something is guaranteed to its account.
     pub(crate) fn is_guarantee_pass(&self) -> bool {
         match self {
             Line::Submitters(_) => false,
@@ -78,7 +82,7 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Which quota does not let the root that is served have any gang at all.
+    /// The quota that forbids the root that is served every gang, if one does.
     pub(crate) fn forbids_every_gang(&self) -> Option<QuotaExceeded> {
         match self {
             Line::Submitters(_) => None,
@@ -110,8 +114,8 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Charges for the gang of the root that was served last. With accounts, `charge` is what that costs, and is worked out if it is not known.
-    /// Says whether the gang is served; if not, its root comes again in this cycle.
+    /// Counts the gang of the root that was served last for its submitter, or charges its account. With accounts, `charge` is what the gang costs;
+    /// it is worked out if it is not known. Returns whether the gang is served; if not, its root comes again in this cycle.
     pub(crate) fn serve(
         &mut self,
         turn: &Turn<'_>,

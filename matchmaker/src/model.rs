@@ -1,4 +1,7 @@
-//! The input of a cycle: the ads of a pool, the roots among them, and what is taken of the offers.
+//! The input of a cycle: the ads of a pool, the roots among them, what is taken of the offers, and the settings of the operator.
+//!
+//! Before a cycle, the crate `pool` makes a [`Snapshot`] of the cluster's objects. `cycle.rs` and every finder read it, and change none of it:
+//! what gangs of the cycle take is counted in a copy.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -116,23 +119,23 @@ pub type Taken = HashMap<AdId, Usage, RandomState>;
 pub struct Snapshot {
     /// In the order of their keys.
     ads: Arc<Vec<Arc<PoolAd>>>,
-    /// What is taken of offers by gangs of this cycle, with what was taken before.
+    /// By offer of which gangs of this cycle have taken something: all that is taken of it now. Of other offers, their ads say that.
     taken: Arc<Taken>,
     /// An empty ad, for expressions that are not part of an ad.
     pub(crate) blank: Ad,
     /// The roots, in any order.
     pub roots: Vec<Root>,
-    /// The bands of roots that have one; a root of a higher band is served before all others. Without one, it is 0.
+    /// The band of each root that has one; of all others it is 0. Roots of a higher band are served first.
     pub bands: BTreeMap<AdId, i32>,
-    /// How many gangs each submitter holds now: without a policy, the one with the fewest is served first.
+    /// How many gangs each submitter holds at the start. Without a policy, the submitter with the fewest is served first.
     pub held: BTreeMap<String, u64>,
-    /// The accounts, if there is a policy.
+    /// Accounts, quotas and prices; absent: there is no PoolPolicy.
     pub policy: Option<Arc<Policy>>,
     /// Submitters that get a small part of their share of the cycle's steps, because they have exceeded it lately.
     pub frugal: BTreeSet<String>,
     /// Namespaces whose offers are left out for jobs of other namespaces, because their expressions have cost others too much lately.
     pub barred: BTreeSet<String>,
-    /// What their expressions have cost others in earlier searches of the same cycle, in fuel, by namespace.
+    /// By namespace: what expensive expressions of its offers have cost others in earlier searches of the same cycle, in fuel.
     pub(crate) owners_fuel: BTreeMap<String, u64>,
 }
 

@@ -1,5 +1,8 @@
-//! The order in which roots are served: the highest band first, then the submitter that holds the fewest gangs (fair share), then priority,
+//! The order of roots in a pool without a policy: the highest band first, then the submitter with the fewest gangs (fair share), then priority,
 //! age and name.
+//!
+//! It is decided from the roots of the snapshot and from how many gangs each submitter holds; a gang that is found counts at once.
+//! `line.rs` asks for the next root. With a policy, `account_queue.rs` takes the place of this file.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -32,7 +35,7 @@ struct Submitter {
     waiting: Vec<Waiting>,
 }
 
-/// A waiting root; the order is that of service, the last one smallest.
+/// A waiting root. A root that is served sooner is larger.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     band: i32,
@@ -107,7 +110,7 @@ impl<'s> Queue<'s> {
         let Waiting { band, number, ad, excludes, .. } = submitter.waiting.pop()?;
         self.last = (band, first.2);
         let next = submitter.place(first.2);
-        // The last submitter has no other to be compared with: its place is not kept up to date.
+        // A submitter that is the only one left is compared with no other: its place is not kept up to date.
         let is_last = next.is_some() && self.order.len() == 1;
         if next != Some(first) && !is_last {
             self.order.remove(&first);

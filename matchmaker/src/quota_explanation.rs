@@ -1,4 +1,6 @@
-//! What quotas say to a root beside the gangs of a cycle, for explanations: the cycle itself asks its queue.
+//! Explains after a cycle which quota stands against a gang, or against an offer, for people who ask why a root waits.
+//!
+//! It decides nothing: in a cycle, `within_quotas.rs` keeps gangs within the quotas.
 
 use policy::{Bound, LEAST_CHARGE, Node};
 
@@ -23,14 +25,14 @@ impl<'s> QuotaExplanation<'s> {
         Some(QuotaExplanation { queue, config, now })
     }
 
-    /// Which `max` does not let a root have this gang. What is set aside for others is not looked at: that depends on what is free.
+    /// The `max` that forbids a root this gang, if one does. What is set aside for others is left out: it depends on what is free.
     pub fn against(&self, root: &Root, gang: &Gang) -> Option<QuotaExceeded> {
         let charge = self.queue.numbered_charge_of(root, gang, self.config, self.now);
         let exceeded = self.queue.exceeded_by_charge(self.leaf(root)?, &charge)?;
         matches!(exceeded, QuotaExceeded::Max { .. }).then_some(exceeded)
     }
 
-    /// Whether a `max` lets a root have no gang with this offer.
+    /// Whether a `max` forbids a root every gang with this offer.
     pub fn closes(&self, root: &Root, offer: AdId) -> bool {
         let Some(leaf) = self.leaf(root) else { return false };
         let quotas = self.queue.quotas();

@@ -1,4 +1,7 @@
-//! The best gang of a root among those that are within the quotas of its account.
+//! Decides which gang a root gets where quotas count: the best one that is within the quotas of its account.
+//!
+//! `cycle.rs` calls it with the best gang of all, which the finder has found; `account_queue.rs` says which quota stands against a gang. What it
+//! finds is charged by `line.rs`.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +13,18 @@ use crate::model::{AdKey, Config, Root};
 use crate::plain::{Filter, best_of};
 use crate::why_not::QuotaExceeded;
 
-/// What quotas say to a root, beside the gang that it may have.
+/// What is known of a root's gang and the quotas.
 pub(crate) struct Within {
-    /// Which of them stands against the best of all gangs, if one does.
+    /// The quota that stands against the best of all gangs, if one does.
     pub(crate) exceeded: Option<QuotaExceeded>,
-    /// What the gang costs and counts, if that was worked out.
+    /// What the gang that was found costs and counts, if that was worked out.
     pub(crate) charge: Option<NumberedCharge>,
 }
 
 /// Finds the best gang within the quotas, with any finder, given the best one of all.
 ///
-/// A quota can only be tested on a gang. So the best gang of all is found first, which mostly is within the quotas. If not, offers of which
-/// nothing is left for the account are left out. If the best gang of the others is not within the quotas either, all gangs are tried.
+/// A quota can only be tested on a gang, and mostly the best gang of all is within the quotas. If it is not, the finder searches again without
+/// the offers that take of a counter of which the account may have no more. If that gang is not within the quotas either, all gangs are tried.
 pub(crate) fn best_within<'s, F: Finder>(
     finder: &mut F,
     run: &mut F::Run<'s>,
@@ -55,8 +58,8 @@ pub(crate) fn best_within<'s, F: Finder>(
     within.charge = None;
 }
 
-/// Which quota stands against a gang that was found, and what the gang costs, at the cost of the submitter and of the namespaces of the offers.
-/// Without a gang, it costs nothing.
+/// The quota that stands against a gang that was found. Sets what the gang costs; the submitter and the namespaces of the offers pay for finding
+/// that out. Without a gang, nothing is set or paid.
 fn stands_against(
     found: &Found,
     (queue, turn): (&AccountQueue<'_>, &Turn<'_>),

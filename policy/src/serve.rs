@@ -1,4 +1,7 @@
-//! A whole cycle on a pool that only counts.
+//! A cycle without ads: decides which jobs are served in a pool in which every gang is found for which enough is left.
+//!
+//! It does with [`Order`] and [`Quotas`] what the crate `matchmaker` does with them in a real cycle, so that the laws of the order can be
+//! tested on amounts alone.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +14,7 @@ use crate::quota::Quotas;
 pub struct Served {
     /// Places of the jobs in the list given, in the order in which they were served.
     pub served: Vec<(usize, Pass)>,
-    /// The other jobs, as things were when it was their turn.
+    /// The other jobs, with what stood against each when it had its turn.
     pub unserved: BTreeMap<usize, Unserved>,
 }
 
@@ -24,7 +27,7 @@ pub enum Unserved {
     QuotaExceeded,
 }
 
-/// Serves jobs, each with what its gang takes, in a pool in which a gang is found whenever there is as much of everything as it takes.
+/// Serves jobs in their order. `takes` has, for each job, what its gang takes; the gang is found if the pool has as much left.
 #[must_use]
 pub fn serve(quotas: Quotas<'_>, jobs: &[Waiting], takes: &[Amounts]) -> Served {
     let mut order = Order::new(quotas, jobs);

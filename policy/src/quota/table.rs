@@ -1,4 +1,7 @@
-//! One counter in the tree of accounts.
+//! The quotas of one counter: for each node of the tree, how much it holds, how much is guaranteed to it, and how much is set aside for it.
+//!
+//! [`Quotas`](super::Quotas) makes one table for each counter when a cycle begins. In the cycle, a table says whether a gang may take so much,
+//! and counts what each gang takes.
 
 use crate::account::Quota;
 use crate::amounts::Amount;
@@ -12,17 +15,16 @@ pub(super) struct Table {
     pub(super) total: Option<Amount>,
     /// The pool has a limit, or some account has a maximum.
     pub(super) is_bounded: bool,
-    /// Whoever takes no more than this exceeds no maximum and no more than there is, without a look at any node: all bounds are at least so far
-    /// away. It only ever shrinks.
+    /// An amount up to this is within all bounds, wherever it is taken: no node has to be looked at. It only ever shrinks.
     pub(super) sure: Amount,
     /// Something is guaranteed to some account.
     pub(super) has_min: bool,
-    /// Some account states how much of what is guaranteed to it others may have: elsewhere nothing is set aside.
+    /// Some account limits how much of what is guaranteed to it others may use (`lend`). Only then, something is set aside.
     lends: bool,
     /// Some account holds something.
     holds: bool,
-    /// Nothing bounds or guarantees anything, and the order of accounts does not depend on it: what is held is kept at leaves only, and summed
-    /// up when it is asked for.
+    /// Nothing bounds or guarantees anything, and the order of accounts does not depend on the counter. What is held is then kept at leaves only,
+    /// and summed up when it is asked for.
     is_idle: bool,
     /// By node.
     pub(super) rows: Vec<Row>,
@@ -36,7 +38,7 @@ pub(super) struct Row {
     lend: Option<Amount>,
     pub(super) held: Amount,
     pub(super) grant: Amount,
-    /// What is guaranteed and held no less of; the least number where nothing is guaranteed.
+    /// The guarantee is open while less than this is held: the grant, or the least number where nothing is guaranteed.
     floor: Amount,
     /// What is kept from all others.
     pub(super) aside: Amount,
@@ -87,7 +89,7 @@ impl Table {
         self.sure = self.sure_now();
     }
 
-    /// How far away all bounds are. What is set aside is different for each account, so it has to be looked at.
+    /// How far away the nearest bound is. Where something is set aside, bounds differ from account to account, so no amount is sure.
     fn sure_now(&self) -> Amount {
         if self.lends {
             return Amount::MIN;
@@ -131,13 +133,14 @@ impl Table {
         }
     }
 
-    /// What is free for a gang at a leaf with this path: what the pool has left, less what is set aside beside its path; absent: no limit.
+    /// What the pool has left for a gang at a leaf with this path, without what is set aside for nodes beside the path; absent: no limit.
     pub(super) fn free_for(&self, path: &[Node]) -> Option<Amount> {
         let row = |node: &Node| self.rows.get(node.place());
         let free = self.total? - row(&Node::POOL)?.held;
         if !self.lends {
             return Some(free);
         }
+        // Of what is set aside below a parent, all but the part of the child that is on the path.
         let beside = |(node, parent)| Some(row(parent)?.aside_below - row(node)?.aside);
         Some(free - path.iter().zip(path.iter().skip(1)).filter_map(beside).sum::<Amount>())
     }
@@ -152,7 +155,7 @@ impl Table {
             && self.free_for(path).is_none_or(|free| amount <= free)
     }
 
-    /// Adds what a node holds, and what is set aside at it, to its parent; all below it is done.
+    /// Works out what is set aside at a node, and adds that, and what the node holds, to its parent. The children come first.
     fn settle(&mut self, tree: &Tree, node: Node) {
         let Some(row) = self.rows.get_mut(node.place()) else { return };
         row.aside = row.set_aside();
@@ -163,11 +166,12 @@ impl Table {
         }
     }
 
-    /// A leaf with this path holds so much more: updates it and all above it, and of how many counters each does not hold what is guaranteed to it.
+    /// Adds what a gang takes to the leaf with this path and to all nodes above it. `open_guarantees`: by node, of how many counters it does not
+    /// hold what is guaranteed to it.
     #[inline]
     pub(super) fn change(&mut self, path: &[Node], amount: Amount, open_guarantees: &mut [u32]) {
         if self.is_bounded {
-            // What is given back may be elsewhere than what is nearest to its bound.
+            // What is given back moves the bounds on this path only, and the nearest one may be elsewhere.
             self.sure = self.sure.saturating_sub(amount.max(0));
         }
         let path = if self.is_idle { path.get(..1).unwrap_or_default() } else { path };
@@ -216,7 +220,7 @@ impl Row {
         self.held < self.floor
     }
 
-    /// What is kept from all others: of its grant, what is neither lent nor held, or what is set aside below it.
+    /// What is kept from all others: the part of its grant that is neither lent nor held, or, if that is more, what is set aside below it.
     fn set_aside(&self) -> Amount {
         let own = self.lend.map_or(0, |lend| (self.grant - lend - self.held).max(0));
         own.max(self.aside_below)
