@@ -175,7 +175,7 @@ pub struct GangCharge {
 pub struct Seats(BTreeMap<(Arc<str>, AdKey, String), Amounts>);
 
 impl Seats {
-    /// Those that a gang of an account may share, and no others: there may be thousands, and many gangs are looked at.
+    /// The seats that a gang of an account may share. Only these are copied: there may be thousands of others, and many gangs are looked at.
     pub(crate) fn of_gang(&self, (snapshot, gang): (&Snapshot, &Gang), account: &Arc<str>) -> Seats {
         let shared =
             gang.members.iter().filter_map(|member| Some((snapshot.ad(member.ad)?, member.ask.share.as_ref()?)));
@@ -183,7 +183,7 @@ impl Seats {
         Seats(keys.filter_map(|key| Some((self.0.get(&key)?.clone(), key))).map(|(held, key)| (key, held)).collect())
     }
 
-    /// An account takes some amounts of an offer, perhaps as part of a shared seat: what it holds more of with them.
+    /// Takes amounts of an offer for an account, perhaps as part of a shared seat. Returns how much more the account holds with them.
     pub fn take(&mut self, account: &Arc<str>, offer: &AdKey, share: Option<&str>, amounts: Amounts) -> Amounts {
         let Some(share) = share else { return amounts };
         let seat = self.0.entry((Arc::clone(account), offer.clone(), share.to_owned())).or_default();

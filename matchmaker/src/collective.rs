@@ -37,8 +37,8 @@ pub struct Collective {
     pub steps: u64,
     /// The most gangs of one root that are compared.
     pub gangs_max: usize,
-    /// How many members the gangs of all roots that are listed have at most; each submitter has an equal share. A root whose submitter has none
-    /// left has a few gangs.
+    /// The most members of all gangs that are listed, of all roots together; each submitter has an equal share. Of a root whose submitter has
+    /// none left, a few gangs are listed.
     pub members_max: usize,
     /// The most candidates that are tried to list the gangs of all roots; each submitter has an equal share. A root whose gangs are not all
     /// listed keeps its gang in turn among those that it may have.
@@ -47,8 +47,8 @@ pub struct Collective {
     pub weight: Weight,
     /// Roots that have waited for too long: if they have a gang in turn, they have one here. See [`overdue`].
     pub pinned: BTreeSet<AdId>,
-    /// Whether each submitter, or each account if there are accounts, has at least as much as in turn, for each priority p among its roots of
-    /// at least p.
+    /// Whether each submitter, or each account if there are accounts, has at least as much as in turn. It is compared for each priority p: what
+    /// its roots with a priority of at least p have.
     pub fair: bool,
 }
 
@@ -58,8 +58,8 @@ pub enum Weight {
     /// Each counts 1.
     #[default]
     One,
-    /// What the best gang of its root would be charged, if nothing that is free now were taken; without accounts, by these charges for one
-    /// unit of each resource, in micros.
+    /// What the best gang of its root would be charged if nothing that is free now were taken. Without accounts, one unit of each resource has
+    /// this charge, in micros.
     Charge(BTreeMap<String, Amount>),
 }
 
@@ -539,8 +539,8 @@ struct Turns<'s> {
 /// A root by its band, its priority and its age.
 type ByAge = (Reverse<i32>, Reverse<i32>, i64, AdId);
 
-/// A snapshot with all of its roots that can be among the first so many, whoever gets a gang: of each submitter as many. Those of accounts
-/// are in no order of their own.
+/// A snapshot with only those roots that can be among the first `count`, whoever gets a gang: the first `count` of each submitter. With
+/// accounts, all roots stay.
 fn first_roots(snapshot: &Snapshot, count: usize) -> Cow<'_, Snapshot> {
     let mut waiting: BTreeMap<&str, Vec<ByAge>> = BTreeMap::new();
     for root in snapshot.roots.iter().filter(|_| snapshot.policy.is_none() && snapshot.roots.len() > count) {

@@ -106,7 +106,7 @@ fn is_word(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Every word in the text of an expression, strings and comments' neighbours included: more than its names.
+/// Every word in the text of an expression: all names that it reads, and the words in its strings.
 fn words(expr: &Expr) -> BTreeSet<String> {
     let text = expr.to_string().to_ascii_lowercase();
     let parts = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');

@@ -141,8 +141,8 @@ pub(crate) fn explain<F: Finder>(finder: &mut F, run: &mut F::Run<'_>, round: &m
     }
 }
 
-/// The order in which roots are explained: those of a submitter begin after the one that came last in the cycle before, if
-/// some did not come.
+/// The order in which roots are explained. If steps did not suffice for all roots of a submitter in the cycle before, they begin after the one
+/// that was explained last.
 fn in_turn(explained: &Explained, failed: &[Failed], snapshot: &Snapshot) -> Vec<usize> {
     let mut order: Vec<usize> = (0..failed.len()).collect();
     if explained.is_empty() {

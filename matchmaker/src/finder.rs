@@ -27,20 +27,21 @@ pub trait Finder {
         None
     }
 
-    /// Offers that are alike for these roots, by offer the first one that is like it: all of them have as much free, each root takes the
-    /// same amounts of them, and replacing one by the other in a gang of these roots gives a gang of the same score. To be asked before any
-    /// root has been searched; [`Finder::list`] knows it then.
+    /// Offers that are alike for these roots, each with the first one that is like it. They have as much free, each root takes the same amounts
+    /// of them, and a gang of these roots keeps its score if one takes the place of another. To be asked before any root has been searched;
+    /// [`Finder::list`] knows it then.
     fn alike<'s>(&mut self, _: &mut Self::Run<'s>, _: &[Turn<'s>], _: &mut Round<'s>) -> BTreeMap<AdId, AdId> {
         BTreeMap::new()
     }
 
-    /// Up to so many gangs of a root, as long as nothing is taken: of gangs that differ in offers that are [alike](Finder::alike) only that
-    /// of the first ones. `None` if only the evaluator knows them.
+    /// Up to so many gangs of a root, as long as the cycle has taken nothing. Of gangs that differ only in offers that are
+    /// [alike](Finder::alike), the one with the first offers is listed. `None` if only the evaluator knows them.
     fn list<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>, _: usize) -> Option<Listed> {
         None
     }
 
-    /// Roots with the same number, if they have one, have the same gangs but for themselves: [`Finder::list`] lists those of one of them.
+    /// The number of a root's kind, if it has one. Roots of one kind have the same gangs, each with its own root: it suffices to
+    /// [list](Finder::list) those of one of them.
     fn kind<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>) -> Option<usize> {
         None
     }
@@ -83,7 +84,7 @@ pub struct Found {
     pub gang: Option<Gang>,
     /// The steps ran out: a better one, or the only one, may have been missed.
     pub gave_up: bool,
-    /// They were those of its submitter: with more of them the result may be another.
+    /// The steps that ran out were those of its submitter: with more of them, the result may be another.
     pub short: bool,
     /// The evaluator did not confirm the gang that was found first; this one is of the plain search.
     pub disagreed: bool,

@@ -70,8 +70,8 @@ impl Edge {
     }
 }
 
-/// What orders gangs of equal score, member by member in pre-order: the ads, and the ports that they are bound through. Before them
-/// comes where a member is bound, which differs only where one gang has no more members in a set: that one is the smaller.
+/// What orders gangs of equal score, which are compared member by member in pre-order: where a member is bound (its parent and the parent's
+/// port), its ad, and the port of the ad. Where it is bound differs only if one gang has fewer members in a set: that gang is the smaller.
 pub type Place = (usize, Reverse<usize>, AdId, usize);
 
 /// The [`Place`] of a member.

@@ -15,10 +15,10 @@ const AMOUNTS_OF_A_STEP: usize = 20;
 /// Finds the gangs of all roots of a snapshot, in their order.
 pub type FindGangs<'f> = dyn FnMut(&Snapshot, &Config, i64) -> Cycle + 'f;
 
-/// The searches beside a cycle. What expensive expressions of offers cost others in the cycle and in all of these is bounded together, as it is
-/// in a cycle: else offers that are full would cost nothing in the cycle, and in each of these searches as much as in a cycle.
+/// The searches beside a cycle. One bound holds for what expensive expressions of offers cost others in the cycle and in all of these searches.
+/// With a bound for each, offers that are full would cost nothing in the cycle, and the whole bound in each search.
 ///
-/// What claims on offers cost is evaluated once for the cycle and all of these, and paid for in the same way.
+/// What claims on offers cost is evaluated once for the cycle and all of these searches, and paid for in the same way.
 pub struct SideSearches<'f> {
     find: &'f mut FindGangs<'f>,
     owners: Owners,
@@ -81,7 +81,7 @@ impl<'f> SideSearches<'f> {
     }
 }
 
-/// Which roots are looked at: of each account the same number, as far as it has so many, and as many as there are turns for all.
+/// Which roots are looked at: of each account the same number, or all of them if it has fewer, and of all accounts no more than there are turns.
 ///
 /// If there are more accounts than turns, half of the turns go in the order of the accounts. The others go to submitters in rotation, from cycle
 /// to cycle, so that a tenant with many accounts at the front does not keep other tenants from a turn.

@@ -78,7 +78,7 @@ pub struct Proposal {
 pub enum NotPreempted {
     /// The rules do not permit it.
     Refused(Refusal),
-    /// Gangs that would have to end have not run for as long as they run undisturbed. From this time on they have, in seconds since 1970.
+    /// Gangs that would have to end are still in the time in which they run undisturbed. From this time on they are not, in seconds since 1970.
     TooYoung(i64),
     /// Gangs that are ending make room for it.
     Ending,

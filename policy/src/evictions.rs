@@ -24,9 +24,9 @@ impl Evictions {
 
     /// Whether so many gangs may be preempted for a job of an account.
     ///
-    /// With them, an account has had no more in the last hour than are left for all others; but what one job may need is permitted to an account
-    /// for which none was preempted in that time. `is_internal`: all of them are of the account itself. Such preemptions leave the pool as much as
-    /// one job of another account may need, or half of what an hour permits if that is less, unless gangs are preempted for priority only.
+    /// An account has no more gangs of an hour than it leaves for all others. If none was preempted for it in the last hour, as many are permitted
+    /// as one job may need. `is_internal`: all of them are of the account itself. Unless gangs are preempted for priority only, such preemptions
+    /// leave as many as one job of another account may need, or half of what an hour permits if that is less.
     #[must_use]
     pub fn permits(&self, account: &str, victims: usize, is_internal: bool, permitted: &Permitted) -> bool {
         let Some(left) = self.left.checked_sub(victims) else { return false };

@@ -142,8 +142,8 @@ impl<'t> Order<'t> {
         }
     }
 
-    /// A gang was found in this turn, with capacity and within the quotas. Says whether it is served: in the pass of guarantees only one that is
-    /// guaranteed is, and another one ends the pass for its account, but keeps its place for the next pass.
+    /// A gang was found in this turn, with capacity and within the quotas. Returns whether it is served: in the pass of guarantees, only a gang that
+    /// is guaranteed is. Any other gang ends the pass for its account, and its job keeps its place for the next pass.
     pub fn found(&mut self, turn: AccountTurn, takes: &Amounts) -> bool {
         self.found_numbered(turn, &self.quotas.numbered(takes))
     }

@@ -2,8 +2,8 @@
 
 use crate::amounts::Amount;
 
-/// What each gets of an amount: what it wants, if there is enough, else a part in proportion to that, in whole units. What
-/// rounding leaves goes one each to the largest remainders, of equal ones to the first.
+/// The parts of an amount, in whole units: what each wants if there is enough, else in proportion to that. The units that rounding leaves
+/// go one each to the largest remainders, and of equal ones to the first.
 pub(crate) fn in_proportion(wanted: &[Amount], amount: Amount) -> Vec<Amount> {
     let sum: Amount = wanted.iter().sum();
     if sum <= amount {

@@ -83,7 +83,8 @@ fn claimant(quotas: &Quotas<'_>, node: Node, demand: Amount) -> Claimant {
     Claimant { weight: quotas.tree().weight(node), floor: quotas.grant(node, CHARGE).min(demand), demand }
 }
 
-/// Divides an amount: what each gets for its weight at the level at which all together get it, in whole units. The floors sum to no more than it.
+/// Divides an amount by weight, in whole units: each gets its part at the level at which the parts sum to the amount. The floors sum to no more
+/// than the amount.
 fn fill(claimants: &[Claimant], amount: Amount) -> Vec<Amount> {
     if claimants.iter().map(|claimant| claimant.demand).sum::<Amount>() <= amount {
         return claimants.iter().map(|claimant| claimant.demand).collect();

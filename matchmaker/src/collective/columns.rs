@@ -115,8 +115,8 @@ impl<'s> Columns<'s> {
         self.kinds.insert(kind, gangs);
     }
 
-    /// The gangs of a root, of which up to `cap` could be listed, and those that roots of its kind have in turn. If it cannot be paid for
-    /// what all of them cost, some are left out.
+    /// The gangs of a root, of which up to `cap` could be listed, and those that roots of its kind have in turn. If the submitter cannot pay for
+    /// finding out what all of them cost, some are left out.
     pub(crate) fn of_gangs<'g>(
         &mut self,
         root: AdId,

@@ -54,8 +54,7 @@ impl<'s> Caps<'s> {
     }
 }
 
-/// Whether gangs keep all quotas, those among them that set something aside for others, if they are claimed in this order. Without accounts
-/// they do.
+/// Whether gangs that are claimed in this order keep all quotas, and leave what is set aside for others. Without accounts they do.
 pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], prices: &mut Prices) -> bool {
     let Some(policy) = snapshot.policy.as_deref() else { return true };
     let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());

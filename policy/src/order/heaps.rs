@@ -75,8 +75,8 @@ impl Heaps {
         }
     }
 
-    /// Puts a child where it now belongs, by what it has used and holds. The one at the top takes the logarithm of the number of its siblings.
-    /// Of an only child that is not asked: siblings only ever leave.
+    /// Puts a child where it now belongs, by what it has used and holds. For the child at the top, that takes the logarithm of the number of its
+    /// siblings. The usage of an only child is not asked for: siblings leave, and none comes back.
     pub(super) fn replace(&mut self, parent: Node, node: Node, usage: impl FnOnce() -> i128) {
         let heap = self.heap(parent);
         match heap {
