@@ -113,7 +113,7 @@ mod alike {
     use std::sync::Arc;
 
     use classad::{Dialect, parse_ad};
-    use matchmaker::{AdKey, Consent, Offer, PoolAd, Ports, Res, Role, Root, Snapshot, Usage};
+    use matchmaker::{AdKey, Offer, PoolAd, Ports, Res, Role, Root, Snapshot};
 
     fn pool_ad(kind: &str, number: usize, text: &str, role: Role) -> PoolAd {
         let ad = parse_ad(text, Dialect::Gangmatch).unwrap();
@@ -122,15 +122,7 @@ mod alike {
     }
 
     pub(super) fn offer(kind: &str, number: usize, attributes: &str) -> PoolAd {
-        let offer = Offer {
-            capacity: Res::from([("slots".to_owned(), 1)]),
-            default_request: Res::new(),
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer { default_request: Res::new(), ..Offer::of(Res::from([("slots".to_owned(), 1)])) };
         let wants = if kind == "License" { "requester.Subnet == Valid" } else { "requester.Type == \"Job\"" };
         let text = format!(
             "[ Type = \"{kind}\"; Name = \"{number}\"; {attributes}; Ports = {{ [ Label = requester; Constraint = {wants} ] }} ]"

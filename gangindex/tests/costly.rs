@@ -4,9 +4,7 @@
 mod tests {
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
-    use matchmaker::{
-        AdKey, Config, Consent, Cycle, Offer, PoolAd, Res, Role, Root, Snapshot, Usage, Verdict, hint, why,
-    };
+    use matchmaker::{AdKey, Config, Cycle, Offer, PoolAd, Res, Role, Root, Snapshot, Verdict, hint, why};
 
     fn key(kind: &str, name: &str) -> AdKey {
         AdKey { kind: kind.to_owned(), namespace: "n".to_owned(), name: name.to_owned() }
@@ -19,13 +17,8 @@ mod tests {
     fn machine(name: &str, text: &str) -> PoolAd {
         let mut ad = asking("Machine", name, text);
         ad.role = Role::Offers(Box::new(Offer {
-            capacity: [("slots".to_owned(), 1)].into_iter().collect(),
             default_request: Res::new(),
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
+            ..Offer::of([("slots".to_owned(), 1)].into_iter().collect())
         }));
         ad
     }

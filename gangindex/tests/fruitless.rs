@@ -40,15 +40,7 @@ mod tests {
     }
 
     fn machine(name: &str, text: &str) -> PoolAd {
-        let offer = Offer {
-            capacity: slots(1),
-            default_request: slots(1),
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer::of(slots(1));
         let (key, role) = (key("Machine", name), Role::Offers(Box::new(offer)));
         PoolAd { key, uid: name.to_owned(), node_name: None, ports: ports(text), role }
     }

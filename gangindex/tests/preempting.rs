@@ -8,9 +8,9 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, ByAd, Config, Consent, CountedOffer, FindGangs, HeldGang, NotPreempted, Offer,
-        PREEMPTION_ROOTS_MAX, Policy, PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root,
-        SIDE_SHARE, Seats, SideSearches, Snapshot, Usage, preempt,
+        AdId, AdKey, ByAd, Config, CountedOffer, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX,
+        Policy, PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats,
+        SideSearches, Snapshot, preempt,
     };
     use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
 
@@ -34,13 +34,8 @@ mod tests {
         fn offer(&mut self, (kind, namespace, name): (&str, &str, &str), text: &str, capacity: &[(&str, i64)]) {
             let ad = parse_ad(&format!("[Type = \"{kind}\"; Constraint = true; {text}]"), Dialect::Gangmatch).unwrap();
             let offer = Offer {
-                capacity: capacity.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect(),
                 default_request: capacity.iter().map(|(name, _)| ((*name).to_owned(), 1)).collect::<Res>(),
-                usage: Usage::default(),
-                shared_by: None,
-                consent: Consent::Everybody,
-                open: true,
-                disclosed: false,
+                ..Offer::of(capacity.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
             };
             let ad = PoolAd::asking(key(kind, namespace, name), &format!("{namespace}-{name}"), &ad);
             self.ads.push(PoolAd { role: Role::Offers(Box::new(offer)), ..ad });

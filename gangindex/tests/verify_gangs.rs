@@ -4,7 +4,7 @@
 mod tests {
     use classad::{Dialect, parse_ad};
     use gangindex::Indexed;
-    use matchmaker::{AdKey, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, Usage};
+    use matchmaker::{AdKey, Config, Offer, PoolAd, Res, Role, Root, Snapshot};
 
     const JOB: &str = r#"[ Type = "Job"; Owner = "ada"; Need = 4; Note = 0; Ports = {
         [ Label = cpu; Image = Need * 2; Constraint = cpu.Memory >= Need ],
@@ -58,13 +58,8 @@ mod tests {
         let mut ad = PoolAd::asking(key, "uid", &parse_ad(text, Dialect::Gangmatch).unwrap());
         if kind != "Job" {
             ad.role = Role::Offers(Box::new(Offer {
-                capacity: Res::from([("slots".to_owned(), 1)]),
                 default_request: Res::new(),
-                usage: Usage::default(),
-                shared_by: None,
-                consent: Consent::Everybody,
-                open: true,
-                disclosed: false,
+                ..Offer::of(Res::from([("slots".to_owned(), 1)]))
             }));
         }
         ad

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Consent, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting,
-    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, Usage, is_still_right, preempt, verify,
+    AdId, AdKey, ByAd, Config, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting,
+    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, is_still_right, preempt, verify,
 };
 use policy::{Account, Amounts, Evictions, Mode, Permitted, Refusal, Tree};
 use proptest::prelude::*;
@@ -23,13 +23,8 @@ fn offer(kind: &str, name: &str, amounts: &[(&str, i64)]) -> PoolAd {
     let mut made = PoolAd::asking(key(kind, name), name, &parse_ad(&text, Dialect::Gangmatch).unwrap());
     let (resource, _) = amounts[0];
     made.role = Role::Offers(Box::new(Offer {
-        capacity: amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect(),
         default_request: [(resource.to_owned(), 1)].into_iter().collect::<Res>(),
-        usage: Usage::default(),
-        shared_by: None,
-        consent: Consent::Everybody,
-        open: true,
-        disclosed: false,
+        ..Offer::of(amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
     }));
     made
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Consent, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, MemberCharges, Offer, Plain,
-    Policy, PoolAd, Res, Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage,
-    backfill, free_at, held_for_others, may_keep, negotiate, reserve, verify,
+    AdId, AdKey, ByAd, Config, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, MemberCharges, Offer, Plain, Policy,
+    PoolAd, Res, Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill,
+    free_at, held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -72,15 +72,7 @@ fn machine(number: usize) -> PoolAd {
     let text = "[Type = \"Machine\"; Constraint = true]";
     let name = format!("m{number}");
     let mut made = PoolAd::asking(key("Machine", &name), &name, &parse_ad(text, Dialect::Gangmatch).unwrap());
-    made.role = Role::Offers(Box::new(Offer {
-        capacity: one(),
-        default_request: one(),
-        usage: Usage::default(),
-        shared_by: None,
-        consent: Consent::Everybody,
-        open: true,
-        disclosed: false,
-    }));
+    made.role = Role::Offers(Box::new(Offer::of(one())));
     made
 }
 

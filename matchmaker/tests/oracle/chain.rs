@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use matchmaker::{AdKey, Config, Consent, Offer, PoolAd, Res, Role, Root, Snapshot, Usage};
+use matchmaker::{AdKey, Config, Offer, PoolAd, Res, Role, Root, Snapshot};
 
 use super::world::World;
 
@@ -15,13 +15,8 @@ pub(crate) fn chain(texts: &[&str]) -> World {
         let mut ad = PoolAd::asking(key, &format!("uid-{number}"), &ad);
         if number > 0 {
             ad.role = Role::Offers(Box::new(Offer {
-                capacity: Res::from([("slots".to_owned(), 1)]),
                 default_request: Res::new(),
-                usage: Usage::default(),
-                shared_by: None,
-                consent: Consent::Everybody,
-                open: true,
-                disclosed: false,
+                ..Offer::of(Res::from([("slots".to_owned(), 1)]))
             }));
         }
         ad

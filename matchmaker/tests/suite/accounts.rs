@@ -7,8 +7,8 @@ pub(crate) mod tests {
 
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
-        AdId, AdKey, ByAd, Collective, Config, Consent, CountedOffer, Offer, Plain, Policy, PoolAd, Prices,
-        QuotaExceeded, Res, Role, Root, Seats, Snapshot, Usage, Verdict, Weight, negotiate_together, plain, why,
+        AdId, AdKey, ByAd, Collective, Config, CountedOffer, Offer, Plain, Policy, PoolAd, Prices, QuotaExceeded, Res,
+        Role, Root, Seats, Snapshot, Verdict, Weight, negotiate_together, plain, why,
     };
     use policy::{Account, Amounts, Quota, Quotas, Tree};
     use proptest::prelude::*;
@@ -48,13 +48,8 @@ pub(crate) mod tests {
         let ad = parse_ad(&format!("[Type = \"{kind}\"; Constraint = true]"), Dialect::Gangmatch).unwrap();
         let mut made = PoolAd::asking(key(kind, name), name, &ad);
         made.role = Role::Offers(Box::new(Offer {
-            capacity: amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect(),
             default_request: [("slots".to_owned(), 1)].into_iter().collect::<Res>(),
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
+            ..Offer::of(amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
         }));
         made
     }

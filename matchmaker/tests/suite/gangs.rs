@@ -5,9 +5,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use classad::{Dialect, parse_ad, parse_expr};
-    use matchmaker::{
-        AdKey, Ask, Config, Consent, Cycle, Offer, PoolAd, Res, Role, Root, Snapshot, Usage, Verdict, summary, why,
-    };
+    use matchmaker::{AdKey, Ask, Config, Cycle, Offer, PoolAd, Res, Role, Root, Snapshot, Verdict, summary, why};
 
     use crate::negotiate;
 
@@ -51,13 +49,8 @@ mod tests {
             let ad = parse_ad(text, Dialect::Gangmatch).unwrap();
             let mut made = PoolAd::asking(key(kind, name), &format!("uid-{name}"), &ad);
             made.role = Role::Offers(Box::new(Offer {
-                capacity: amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect(),
                 default_request: Res::new(),
-                usage: Usage::default(),
-                shared_by: None,
-                consent: Consent::Everybody,
-                open: true,
-                disclosed: false,
+                ..Offer::of(amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
             }));
             self.ads.push(made);
             self

@@ -5,9 +5,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use classad::{Dialect, parse_ad};
-    use matchmaker::{
-        AdKey, Config, Consent, Gang, Offer, PoolAd, Res, Role, Root, Snapshot, Usage, introduce, read_by_root,
-    };
+    use matchmaker::{AdKey, Config, Gang, Offer, PoolAd, Res, Role, Root, Snapshot, introduce, read_by_root};
 
     use crate::negotiate;
 
@@ -29,15 +27,7 @@ mod tests {
             PoolAd::asking(key(kind), kind, &parse_ad(&text, Dialect::Gangmatch).unwrap())
         };
         let seats: Res = [("seats".to_owned(), 1)].into();
-        let offer = Offer {
-            capacity: seats.clone(),
-            default_request: seats,
-            usage: Usage::default(),
-            shared_by: None,
-            consent: Consent::Everybody,
-            open: true,
-            disclosed: false,
-        };
+        let offer = Offer::of(seats);
         let offer = PoolAd { role: Role::Offers(Box::new(offer)), ..ad("License", "requester") };
         let mut snapshot = Snapshot::new(vec![ad("Job", "seat"), offer]);
         let root = snapshot.find(&key("Job")).unwrap();
