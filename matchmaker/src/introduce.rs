@@ -16,7 +16,7 @@ const FUEL: u64 = 20_000;
 const MEMORY: usize = 256 * 1024;
 
 /// The attributes of a member's parent that the member's ad mentions, with their values: what an agent that decides for
-/// the member needs to judge. Nothing for the root, nothing that is undefined or an error, and nothing beyond [`FUEL`].
+/// the member needs to judge. Nothing for the root, nothing that is undefined or an error, and nothing once the fuel for one gang is used up.
 pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, member: usize) -> Vec<(Name, Value)> {
     let Some(bound) = gang.members.get(member) else { return Vec::new() };
     let (Some(edge), Some(ad)) = (bound.edge, snapshot.ad(bound.ad)) else { return Vec::new() };
@@ -28,7 +28,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
 }
 
 /// The attributes of each member that the root's ad reads, with their values: of the members at the root's own ports, in the order of
-/// the gang. Nothing that is undefined or an error, and nothing beyond [`FUEL`].
+/// the gang. Nothing that is undefined or an error, and nothing once the fuel for one gang is used up.
 pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Vec<Vec<(Name, Value)>> {
     let nothing = || vec![Vec::new(); gang.members.len()];
     let Some(root) = gang.root().and_then(|root| snapshot.ad(root)) else { return nothing() };

@@ -5,7 +5,7 @@
 //!
 //! # How it decides
 //!
-//! **Usage** ([`Usage`]). An account is charged while its claims are held ([`charge`]). Its usage approaches what it holds, and half of the
+//! **Usage** ([`Usage`]). An account is charged while its claims are held ([`charge()`]). Its usage approaches what it holds, and half of the
 //! distance is left after each half-life: `usage(t) = held + (usage(t0) - held) * 2^-((t - t0) / half_life)`. This is HTCondor's real user
 //! priority in closed form (HTCondor Manual, *User Priorities and Negotiation*; Slurm's multifactor plugin decays its raw usage likewise).
 //! Three numbers store it, and nothing has to be written while nothing changes. A new leader reconstructs it from them and the known claims
@@ -29,7 +29,7 @@
 //! HTCondor's negotiator are approached one gang at a time. First come accounts that do not hold what is guaranteed to them, with gangs that
 //! are guaranteed ([`Pass::Guarantee`]), then all.
 //!
-//! **Shares** ([`shares`]). What an account deserves is the weighted max-min fair part of the pool: water-filling (Bertsekas and Gallager,
+//! **Shares** ([`shares()`]). What an account deserves is the weighted max-min fair part of the pool: water-filling (Bertsekas and Gallager,
 //! *Data Networks*, section 6.5.2), with grants as floors and what is asked for as ceilings. It is for display; the order does not use it.
 //!
 //! **Victims** ([`Preemption`]). A gang may be preempted by rank (every offer in question prefers the newcomer), to reclaim what is
