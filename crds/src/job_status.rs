@@ -203,12 +203,13 @@ pub struct UnmatchedPreemption {
     /// How many gangs would be preempted. Example: 2
     #[serde(default)]
     pub victims: i64,
-    /// Why none would be, as one word: NotEnoughVictims, TooYoung, TooManyVictims, QuotaExceeded, BudgetSpent, CutShort or Ending.
+    /// Why none would be, as one word: NotEnoughVictims, TooYoung, TooManyVictims, QuotaExceeded, BudgetSpent, Withdrawn, CutShort or Ending.
     /// Example: NotEnoughVictims
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     pub refused: Option<String>,
-    /// With TooYoung: from when on gangs may be preempted for the job, RFC 3339; until then they run undisturbed. Example: 2026-11-21T14:30:00Z
+    /// With TooYoung: from when on gangs may be preempted for the job, RFC 3339; until then they run undisturbed. With Withdrawn: until when
+    /// nothing is preempted for its account. Example: 2026-11-21T14:30:00Z
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub from: Option<Time>,

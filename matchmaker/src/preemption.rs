@@ -150,10 +150,12 @@ pub fn preempt(
         };
         let mut of_root = steps.for_root(turn.submitter);
         let mut answer = question.ask(&mut claimed, &mut of_root, (search, &mut prices));
-        if matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded)
-            && let Some(from) = question.old_enough_from(&mut claimed, &mut of_root, (search, &mut prices))
-        {
-            answer = Err(NotPreempted::TooYoung(from));
+        if matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded) {
+            answer = match question.old_enough_from(&mut claimed, &mut of_root, (search, &mut prices)) {
+                Some(from) => Err(NotPreempted::TooYoung(from)),
+                None if of_root.is_cut() => Err(NotPreempted::CutShort),
+                None => answer,
+            };
         }
         let account = Arc::clone(queue.account(turn.root));
         if let Ok(proposal) = &answer

@@ -147,18 +147,26 @@ fn terms(reasons: &[Mode], max_victims: usize, requirements: &str, rank: &str) -
 
 impl Scene {
     fn preempt(&self, terms: &PreemptionTerms, victims_max: usize) -> (Snapshot, Vec<Gang>, Preemptions) {
+        self.preempt_with(&Config::product(), terms, victims_max)
+    }
+
+    fn preempt_with(
+        &self,
+        config: &Config,
+        terms: &PreemptionTerms,
+        victims_max: usize,
+    ) -> (Snapshot, Vec<Gang>, Preemptions) {
         let cycle = matchmaker::negotiate(&self.snapshot, &Config::product(), NOW, &mut Plain::default());
         let found: BTreeSet<AdId> = cycle.gangs.iter().filter_map(Gang::root).collect();
         let waiting = self.waiting.difference(&found).copied().collect();
         let spared = BTreeSet::new();
         let evictions = Evictions::up_to(victims_max);
         let preempting = Preempting { terms, held: &self.held, ending: &[], spared: &spared, evictions: &evictions };
-        let config = (&Config::product(), NOW);
         let found = preempt(
             (&self.snapshot, &cycle.gangs),
             &waiting,
             &preempting,
-            config,
+            (config, NOW),
             &mut matchmaker::SideSearches::new(&mut find),
         );
         let after = self.snapshot.after(&cycle.gangs);
@@ -259,6 +267,25 @@ fn from_when_on_gangs_are_old_enough_is_told() {
     for never in ["TotalJobRuntime >= 10000", "false"] {
         assert_eq!(answer(ages, never), Err(NotPreempted::Refused(Refusal::NoCandidate)));
     }
+}
+
+#[test]
+fn x5_a_look_at_all_claims_takes_steps_and_who_has_too_few_is_told_so() {
+    let found = |count: usize, config: &Config| {
+        let pool = Pool { machines: count, seats: 1, held: vec![job("a"); count], waiting: vec![job("b")] };
+        let mut scene = pool.scene();
+        scene.held.iter_mut().for_each(|gang| gang.since = NOW - 100);
+        let (_, _, found) = scene.preempt_with(config, &terms(&[Mode::Priority], 4, "true", "0"), 100);
+        (found.answers[0].1.clone(), found.fruitless.iter().map(|(_, steps)| steps).sum::<u64>())
+    };
+    let refused = Err(NotPreempted::Refused(Refusal::NoCandidate));
+    let (few, many) = (found(20, &Config::product()), found(400, &Config::product()));
+    assert_eq!((&few.0, &many.0), (&refused, &refused));
+    println!("{} and {} steps", few.1, many.1);
+    // It looks once at what may be preempted now, and once at what may be later.
+    assert!(many.1 >= few.1 + 2 * 380 / 20, "{} and {} steps", few.1, many.1);
+    let poor = Config { cycle_steps_max: 8 * matchmaker::SIDE_SHARE, ..Config::product() };
+    assert_eq!(found(400, &poor).0, Err(NotPreempted::CutShort));
 }
 
 #[test]

@@ -84,7 +84,7 @@ pub struct AllUsage {
     pub accounts: BTreeMap<String, AccountUsage>,
     /// The uids of Matches whose claims are charged no more.
     pub ended: BTreeSet<String>,
-    /// The Matches that have ended, and of which some offer still has the entry.
+    /// The Matches of the claims that are ending, and of which some offer still has the entry.
     pub ending: BTreeSet<ObjectKey>,
     /// The time of accounts: now, or the newest time that an account stores.
     pub time: i64,
@@ -105,12 +105,13 @@ pub fn account_usage(objects: &Objects, now: i64) -> AllUsage {
     let mut claims: BTreeMap<String, BTreeMap<String, Claim>> =
         stored.keys().map(|name| (name.clone(), BTreeMap::new())).collect();
     let mut payers: BTreeMap<String, Payer> = BTreeMap::new();
-    for (key, found) in objects.matches.iter() {
+    for (key, known) in objects.claims() {
+        let found = known.found;
         let uid = found.uid().unwrap_or_default();
         let Some(charged) = charged_claim(found, objects, &submitting, terms) else { continue };
         let Charged { account, payer, claim } = charged;
         let claim = claim.by(time);
-        if found.decision().is_terminal() && claim.to.is_none() {
+        if known.is_ending() && claim.to.is_none() {
             all.ending.insert(key.clone());
         }
         payers.entry(account.clone()).or_insert(payer);

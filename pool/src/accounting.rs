@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::ad::{CounterTerms, PolicyTerms};
-use crds::{Decision, Job, Match, Member, charge_micros};
+use crds::{Job, Match, Member, charge_micros};
 use kube::ResourceExt;
 use matchmaker::{
     AdKey, Ask, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, Usage,
@@ -14,6 +14,7 @@ use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree,
 
 use crate::accounts::{AccountList, Payer, Submitting};
 use crate::key::ObjectKey;
+use crate::known_claims::has_entry;
 use crate::nominations::nomination_of;
 use crate::objects::Objects;
 use crate::snapshot::AssumedGang;
@@ -52,7 +53,7 @@ impl PolicyBuilder {
         let counter = |counter: &CounterTerms| (counter.name.as_str().into(), counter.resource.clone());
         let counters: Vec<CountedBy> = terms.counters.iter().map(counter).collect();
         let mut holdings = Holdings::of(AccountList::of(objects, &terms), snapshot, (&counters, &offers));
-        for found in objects.matches.values().filter(|found| is_held(found, objects)) {
+        for found in objects.claims().filter(|(_, claim)| claim.holds(objects)).map(|(_, claim)| claim.found) {
             let (account, submitter) = submitting.of_match(found, objects);
             holdings.accounts.add(&account, &submitter, &submitting);
             holdings.hold(&account.into(), found.spec.members.iter().skip(1).map(|member| held_member(member, &terms)));
@@ -240,22 +241,6 @@ impl<'s> Holdings<'s> {
         self.accounts.used(usage);
         (self.accounts.into_tree(), self.seats)
     }
-}
-
-/// Whether a claim holds something: it is undecided or committed, or has ended, and some offer still has its entry.
-fn is_held(found: &Match, objects: &Objects) -> bool {
-    match found.decision() {
-        Decision::Pending | Decision::Committed => true,
-        Decision::Released => has_entry(found, objects),
-        Decision::Aborted => false,
-    }
-}
-
-/// Whether some offer of a claim still has its entry.
-pub(crate) fn has_entry(found: &Match, objects: &Objects) -> bool {
-    let uid = found.metadata.uid.as_deref().unwrap_or("");
-    let holds = |member: &Member| objects.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some());
-    found.spec.members.iter().skip(1).any(holds)
 }
 
 /// A claim that is charged.

@@ -67,6 +67,7 @@ impl Objects {
 
     /// What has changed since this was called last.
     pub fn take_changes(&mut self) -> Changes {
+        self.forget_freed();
         let (matches, roots) = self.matches.take_changes();
         let (workloads, worked) = self.workloads.take_changes();
         let (jobs, by_jobs) = self.jobs.take_changes();

@@ -15,6 +15,8 @@ pub struct Matches {
     held: BTreeMap<ObjectKey, Arc<Match>>,
     of_root: MultiMap<String, ObjectKey>,
     by_uid: BTreeMap<String, ObjectKey>,
+    /// Those that were deleted after they had been committed: offers may still have their entries, while pods end.
+    deleted: BTreeMap<ObjectKey, Arc<Match>>,
     /// Those that have changed since [`Matches::take_changes`], and the uids of their jobs.
     changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
 }
@@ -38,6 +40,16 @@ impl Matches {
         self.held.get(self.by_uid.get(uid)?)
     }
 
+    /// Those that were deleted after they had been committed, and are not forgotten yet.
+    pub(crate) fn deleted(&self) -> &BTreeMap<ObjectKey, Arc<Match>> {
+        &self.deleted
+    }
+
+    /// Forgets a Match that was deleted.
+    pub(crate) fn forget_deleted(&mut self, key: &ObjectKey) {
+        self.deleted.remove(key);
+    }
+
     /// What has changed since this was called last.
     pub(crate) fn take_changes(&mut self) -> (BTreeSet<ObjectKey>, BTreeSet<String>) {
         std::mem::take(&mut self.changed)
@@ -45,7 +57,8 @@ impl Matches {
 
     /// Caches a Match, in place of the one with its key.
     pub(crate) fn put(&mut self, key: ObjectKey, found: Match) {
-        self.remove(&key);
+        self.take(&key);
+        self.deleted.remove(&key);
         self.changed.0.insert(key.clone());
         if let Some(uid) = &found.metadata.uid {
             self.by_uid.insert(uid.clone(), key.clone());
@@ -57,16 +70,25 @@ impl Matches {
         self.held.insert(key, Arc::new(found));
     }
 
-    /// Removes a Match.
+    /// Removes a Match. What it holds is remembered if it was committed.
     pub fn remove(&mut self, key: &ObjectKey) {
-        let Some(found) = self.held.remove(key) else { return };
+        let Some(found) = self.take(key) else { return };
+        if found.status.as_ref().is_some_and(|status| status.committed_at.is_some()) {
+            self.deleted.insert(key.clone(), found);
+        }
+    }
+
+    fn take(&mut self, key: &ObjectKey) -> Option<Arc<Match>> {
+        let found = self.held.remove(key)?;
         self.changed.0.insert(key.clone());
         if let Some(uid) = &found.metadata.uid {
             self.by_uid.remove(uid);
         }
-        let Some(root) = found.spec.members.first() else { return };
-        self.changed.1.insert(root.uid.clone());
-        self.of_root.remove(&root.uid, key);
+        if let Some(root) = found.spec.members.first() {
+            self.changed.1.insert(root.uid.clone());
+            self.of_root.remove(&root.uid, key);
+        }
+        Some(found)
     }
 
     /// Removes all Matches but those whose keys `keep` accepts.

@@ -9,9 +9,10 @@ use kube::ResourceExt;
 use matchmaker::{AdKey, Ask, HeldGang, Policy, PreemptionTerms, Snapshot};
 use policy::{Amounts, CHARGE, Mode, Permitted, taken_by_gang};
 
-use crate::accounting::{has_entry, key_of, micros_of};
+use crate::accounting::{key_of, micros_of};
 use crate::accounts::Submitting;
 use crate::key::ObjectKey;
+use crate::known_claims::{KnownClaim, has_entry};
 use crate::nominations::nominated;
 use crate::objects::Objects;
 use crate::recorded_gang::held_over;
@@ -23,7 +24,7 @@ pub struct PreemptionInput {
     pub terms: PreemptionTerms,
     /// The committed gangs that are not ending. Their names are the uids of their Matches.
     pub held: Vec<HeldGang>,
-    /// The gangs that are ending, those that nominations name among them.
+    /// The gangs that are ending, those that nominations name and those whose Matches were deleted among them.
     pub ending: Vec<HeldGang>,
 }
 
@@ -46,9 +47,10 @@ pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<Preemp
     let submitting = Submitting::of(objects, &known.terms);
     let mut input = PreemptionInput { terms, held: Vec::new(), ending: Vec::new() };
     let mut seats = TakenSeats::default();
-    for found in objects.matches.values() {
+    for KnownClaim { found, is_deleted } in objects.claims().map(|(_, claim)| claim) {
         let is_ending = match found.decision() {
             Decision::Pending | Decision::Aborted => continue,
+            Decision::Committed if is_deleted => true,
             Decision::Committed => is_to_end(found, objects) || named.contains(&found.uid().unwrap_or_default()),
             Decision::Released if has_entry(found, objects) => true,
             Decision::Released => continue,

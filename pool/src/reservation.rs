@@ -12,6 +12,7 @@ use policy::{Amounts, CHARGE, taken_by_gang};
 use crate::accounting::{key_of, micros_of};
 use crate::accounts::Submitting;
 use crate::key::ObjectKey;
+use crate::known_claims::KnownClaim;
 use crate::nominations::nominated;
 use crate::objects::Objects;
 use crate::preemption::is_to_end;
@@ -42,9 +43,10 @@ pub fn reservation_input(
     let submitting = Submitting::of(objects, &known.terms);
     let in_flight: BTreeSet<&ObjectKey> = assumed.iter().map(|gang| &gang.match_key).collect();
     let mut input = ReservationInput::default();
-    for (key, found) in objects.matches.iter() {
+    for (key, KnownClaim { found, is_deleted }) in objects.claims() {
         let account = submitting.of_match(found, objects).0.into();
-        let claim = Claim { found, account, ends: ends(found, objects, now), is_in_flight: in_flight.contains(key) };
+        let ends = if is_deleted { Some(now) } else { ends(found, objects, now) };
+        let claim = Claim { found, account, ends, is_in_flight: in_flight.contains(key) };
         input.held.extend(claim.held(objects, (snapshot, policy), &known.terms));
     }
     // Claims that are being made, and whose Matches are not known here yet. The gangs of nominations have no Match.

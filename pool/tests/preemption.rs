@@ -120,4 +120,40 @@ mod tests {
         let held = |account: &policy::Account| account.held.get(CHARGE).copied().unwrap_or(0);
         assert_eq!(aborted.policy.as_ref().unwrap().tree.accounts().iter().map(held).sum::<policy::Amount>(), 0);
     }
+    /// The machine or the licence has the entry of the claim, or has none.
+    fn with_entries(objects: &mut Objects, [of_machine, of_licence]: [bool; 2]) {
+        let status = |is_there: bool| {
+            let claims = if is_there { json!({"uid-match": {"match": "n/j"}}) } else { json!({}) };
+            serde_json::from_value(json!({"claims": claims})).unwrap()
+        };
+        let (mut machine, mut licence) = (machine("m"), license("l", 2, &[]));
+        (machine.status, licence.status) = (Some(status(of_machine)), Some(status(of_licence)));
+        objects.put(machine);
+        objects.put(licence);
+    }
+
+    #[test]
+    fn x2_a_claim_whose_match_was_deleted_counts_and_is_waited_for_until_its_last_entry_is_gone() {
+        let mut objects = committed();
+        with_entries(&mut objects, [true, true]);
+        let found = Match::clone(objects.matches.values().next().unwrap());
+        objects.delete_match(&found);
+        let mut ending = |entries: [bool; 2]| {
+            with_entries(&mut objects, entries);
+            objects.take_changes();
+            let (pool, input) = input(&objects);
+            let policy = pool.policy.as_ref().unwrap();
+            let account = policy.tree.accounts().iter().find(|account| account.name == "ns-n").unwrap();
+            let held = [CHARGE, GANGS].map(|what| account.held.get(what).copied().unwrap_or(0));
+            assert!(input.held.is_empty(), "no victim: {input:?}");
+            (
+                held,
+                input.ending.iter().map(|held| gives_back(&pool, held)).map(|offers| offers.len()).collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(ending([true, true]), ([3_000_000, 1], vec![2]));
+        assert_eq!(ending([false, true]), ([3_000_000, 1], vec![2]), "what it costs ends with its last entry");
+        assert_eq!(ending([false, false]), ([0, 0], vec![]));
+        assert_eq!(ending([true, false]), ([0, 0], vec![]), "its end is not forgotten");
+    }
 }

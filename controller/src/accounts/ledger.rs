@@ -20,7 +20,7 @@ pub(crate) struct Ledger {
     ended: BTreeSet<String>,
     /// The uids of Matches by their keys, to know which one was deleted.
     uids: BTreeMap<ObjectKey, String>,
-    /// Matches that have ended, and of which some offer still has the entry.
+    /// The Matches of claims that are ending, and of which some offer still has the entry.
     ending: BTreeSet<ObjectKey>,
     /// Jobs that offers are held for before they claim them.
     nominated: BTreeSet<ObjectKey>,
@@ -121,7 +121,7 @@ impl Ledger {
         let AllUsage { accounts, ended, ending, time } = account_usage(objects, now);
         let claims =
             accounts.iter().flat_map(|(name, own)| own.claims.keys().map(move |uid| (uid.clone(), name.clone())));
-        let uids = objects.matches.iter().map(|(key, found)| (key.clone(), found.uid().unwrap_or_default()));
+        let uids = objects.claims().map(|(key, claim)| (key.clone(), claim.found.uid().unwrap_or_default()));
         let half_life = objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
         let newest = if time > now { time } else { 0 };
         *self = Ledger {
@@ -177,20 +177,20 @@ impl Ledger {
         {
             self.looked_at += 1;
         }
-        let found = objects.matches.get(key);
-        let uid = found.and_then(|found| found.uid());
+        let claim = objects.claim(key);
+        let uid = claim.and_then(|claim| claim.found.uid());
         if self.uids.get(key) != uid.as_ref()
             && let Some(gone) = self.uids.remove(key)
         {
             self.ended.remove(&gone);
             self.end(&gone, now, touched);
         }
-        let (Some(found), Some(uid), Some(known)) = (found, uid, &objects.pool_policy) else { return };
+        let (Some(known), Some(uid), Some(policy)) = (claim, uid, &objects.pool_policy) else { return };
         self.uids.insert(key.clone(), uid.clone());
-        let Some(charged) = charged_claim(found, objects, submitting, &known.terms) else { return };
+        let Some(charged) = charged_claim(known.found, objects, submitting, &policy.terms) else { return };
         let Charged { account, payer, claim } = charged;
         let claim = claim.by(now);
-        if found.decision().is_terminal() && claim.to.is_none() {
+        if known.is_ending() && claim.to.is_none() {
             self.ending.insert(key.clone());
         }
         if self.ended.contains(&uid) {

@@ -84,6 +84,35 @@ fn a3_what_is_folded_is_what_a_new_leader_reconstructs() {
     }
 }
 
+/// Who deletes a Match pays until the last pod has ended, and the leader that begins then knows it.
+#[test]
+fn x2_a_claim_whose_match_was_deleted_is_charged_until_its_last_entry_is_gone() {
+    let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
+    let machine = |is_held: bool| -> crds::Machine {
+        let claims = if is_held { json!({"uid-1": {"match": "a/m1"}}) } else { json!({}) };
+        object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine",
+            "metadata": {"name": "Machine1", "namespace": "a", "uid": "Machine-1"}, "spec": {}, "status": {"claims": claims}}))
+    };
+    let mut at = |objects: &mut Objects, seconds: i64| {
+        let changes = objects.take_changes();
+        ledger.note(&changes, objects, BEGIN + seconds);
+        let held = ledger.tallies().get("ns-a").map_or(0, |tally| tally.usage.held());
+        let known = account_usage(objects, BEGIN + seconds);
+        assert_eq!(known.accounts.get("ns-a").map_or(0, |own| own.usage.held()), held, "as a new leader knows it");
+        (held, ledger.usage(BEGIN + seconds).get("ns-a").copied().unwrap_or(0))
+    };
+    let found = claim(1, "a", 4, (0, None));
+    objects.machines.put(machine(true));
+    objects.put_match(found.clone());
+    assert_eq!(at(&mut objects, 0), (4_000_000, 0));
+    objects.delete_match(&found);
+    assert_eq!(at(&mut objects, 1800).0, 4_000_000, "its pods still run");
+    assert_eq!(at(&mut objects, 3600), (4_000_000, 2_000_000));
+    objects.machines.put(machine(false));
+    assert_eq!(at(&mut objects, 3600), (0, 2_000_000));
+    assert_eq!(at(&mut objects, 7200), (0, 1_000_000));
+}
+
 /// A machine of one slot, held by a claim of another tenant or free.
 fn slot(name: &str, is_held: bool) -> crds::Machine {
     let claims = if is_held { json!({"u": {"match": "b/m", "allocation": {"slots": 1}}}) } else { json!({}) };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationStep, VictimClaim, nomination_steps};
 use crds::{Nomination, NominationKind, Unmatched};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGang, MemberCharges, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting,
@@ -274,12 +275,23 @@ impl Nominations {
         self.note_jobs(pool, objects, now_ms);
         let paused = self.pauses.lasting(now_ms).chain(self.unwritten.lasting(now_ms));
         spared.extend(paused.map(|(uid, ())| uid.clone()));
+        self.withdrawals.forget(now_ms);
+        spared.extend(self.resting(pool, now_ms).map(|(uid, _)| uid.to_owned()));
         let rules = terms.preemption.as_ref();
         let evictions = rules.map(|rules| self.budget.left(rules.evictions_per_hour, now_ms)).unwrap_or_default();
         let hopeless = self.hopeless.lasting(now_ms).map(|(uid, why)| (uid.clone(), *why)).collect();
         let reserving = self.reserving(objects, (pool, assumed), &stored, claims);
         let input = preemption_input(objects, pool);
         CycleNominations { stored, input, spared, hopeless, evictions, may_preempt, reserving }
+    }
+
+    /// The uids of the jobs that wait and for whose accounts nothing is preempted, each with the end of that.
+    fn resting<'p>(&'p self, pool: &'p Snapshot, now_ms: u64) -> impl Iterator<Item = (&'p str, Timestamp)> {
+        let roots = if self.withdrawals.any(now_ms) { pool.roots.as_slice() } else { &[] };
+        roots.iter().filter_map(move |root| {
+            let until = self.withdrawals.until(account_of(pool, root.ad), now_ms)?;
+            Some((pool.ad(root.ad)?.uid.as_str(), until))
+        })
     }
 
     /// Takes in which jobs are gone, and which wait instead of them.
@@ -367,6 +379,11 @@ impl Nominations {
                 self.tell_dry(&uid, &told, objects, claims);
             }
             findings.insert(uid, Arc::new(told));
+        }
+        for (uid, until) in self.resting(pool, now_ms) {
+            if let Some(finding) = findings.get(uid).filter(|finding| words::may_be_preempted_for(finding)) {
+                findings.insert(uid.to_owned(), Arc::new(words::withdrawn(finding, until)));
+            }
         }
         // Those that were not asked for in this cycle are told what was found the last time.
         for (uid, why) in self.hopeless.all() {

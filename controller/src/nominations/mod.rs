@@ -7,6 +7,7 @@ mod look;
 mod pauses;
 mod reserve;
 mod uses;
+mod withdrawals;
 mod words;
 mod writes;
 
@@ -14,9 +15,10 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use claiming::{NominatedSeats, NominationStep, Nominee, VictimClaim, nomination_steps};
+use claiming::{NominatedSeats, NominationEnd, NominationStep, Nominee, VictimClaim, nomination_steps};
 use crds::ad::PolicyTerms;
 use crds::{Decision, Job, Nomination, NominationKind};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::NotPreempted;
 use parking_lot::Mutex;
@@ -29,6 +31,7 @@ use crate::metrics::level;
 
 use self::pauses::JobPauses;
 use self::uses::{Kept, Uses};
+use self::withdrawals::{OwnPart, Withdrawals};
 
 pub(crate) use self::look::NominationsFound;
 pub(crate) use self::words::preempted_reason;
@@ -63,6 +66,8 @@ pub(crate) struct Nominations {
     judged: BTreeMap<NominationId, bool>,
     /// Jobs that nothing is preempted for: what was nominated for them last was not claimed.
     pauses: JobPauses<()>,
+    /// Accounts that nothing is preempted for: a job of theirs was withdrawn after gangs had been stopped for it.
+    withdrawals: Withdrawals,
     /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed, or hardly used.
     rests: BTreeMap<String, Pause>,
     /// Claims of what was reserved, until they have used as much as was kept idle for them.
@@ -102,6 +107,23 @@ struct FirstSeen {
     account: String,
     /// What a reservation keeps idle.
     kept: Kept,
+    /// What of it belongs to the namespace of the job.
+    own: OwnPart,
+    /// The release of a victim has begun.
+    has_released: bool,
+    /// Why it is being taken out, if it is.
+    end: Option<NominationEnd>,
+}
+
+impl FirstSeen {
+    /// Whether it has come to nothing because of its job's own tenant.
+    fn is_withdrawn(&self, objects: &Objects) -> bool {
+        match self.end {
+            Some(NominationEnd::Withdrawn) => true,
+            Some(NominationEnd::Changed) | None => self.own.has_changed(objects),
+            Some(NominationEnd::Elsewhere | NominationEnd::Expired | NominationEnd::Taken) => false,
+        }
+    }
 }
 
 impl Nominations {
@@ -147,7 +169,15 @@ impl Nominations {
             let terms_with = terms.map(|terms| (submitting.get_or_init(|| Submitting::of(objects, terms)), terms));
             let account = || terms_with.map_or_else(String::new, |(submitting, _)| submitting.of_job(&held.object).0);
             let (at_ms, kind) = (claims.context.now_ms(), nomination.kind);
-            let fresh = || FirstSeen { at_ms, kind, account: account(), kept: Kept::default() };
+            let fresh = || FirstSeen {
+                at_ms,
+                kind,
+                account: account(),
+                kept: Kept::default(),
+                own: OwnPart::of(&nomination, objects),
+                has_released: false,
+                end: None,
+            };
             let seen = self.first_seen.entry(id.clone()).or_insert_with(fresh);
             if kind == NominationKind::Reservation {
                 let idle = terms_with
@@ -156,7 +186,12 @@ impl Nominations {
                 seen.kept.goes_on_at(members.map(|member| member.charge).sum(), at_ms);
             }
             let known = self.known(held, &nomination, (NominatedSeats::Unknown, None), objects, claims);
-            for step in nomination_steps(&known) {
+            let steps = nomination_steps(&known);
+            let is_released = |step: &NominationStep| matches!(step, NominationStep::Release(_));
+            if steps.iter().any(is_released) || known.victims.iter().any(|victim| *victim != VictimClaim::Committed) {
+                self.first_seen.entry(id.clone()).and_modify(|seen| seen.has_released = true);
+            }
+            for step in steps {
                 match step {
                     NominationStep::Release(number) => {
                         let victim = nomination.victims.get(number).cloned().unwrap_or_default();
@@ -171,7 +206,7 @@ impl Nominations {
         }
         let gone: Vec<_> = self.first_seen.extract_if(.., |id, _| !ids.contains(id)).collect();
         for ((uid, _), seen) in gone {
-            self.has_ended(&uid, seen, objects, claims.context.now_ms());
+            self.has_ended(&uid, seen, objects, (claims.context.clock.now(), claims.context.now_ms()));
         }
         preempted
     }
@@ -195,14 +230,18 @@ impl Nominations {
     }
 
     /// A nomination is gone. If the job did not claim what was preempted for it, nothing is preempted for this job for a while, no matter why
-    /// the nomination ended. If it did not claim what was reserved, nothing is reserved for its account for a while, and for twice as long each
-    /// time. A claim that uses less than was kept idle for it is judged later.
-    fn has_ended(&mut self, uid: &str, mut seen: FirstSeen, objects: &Objects, now_ms: u64) {
+    /// the nomination ended; and for its account, if it was withdrawn after gangs had been stopped. If the job did not claim what was reserved,
+    /// nothing is reserved for its account for a while, and for twice as long each time. A claim that uses less than was kept idle for it is
+    /// judged later.
+    fn has_ended(&mut self, uid: &str, mut seen: FirstSeen, objects: &Objects, (now, now_ms): (Timestamp, u64)) {
         let job = objects.jobs.by_uid(uid).map(|(_, held)| held);
         let claim = job.filter(|held| job_state(held, objects) == JobState::Held).and_then(|held| held.object.claim());
         if seen.kind == NominationKind::Preemption {
             if claim.is_none() {
                 self.pauses.lengthen((uid, &seen.account), (), PAUSES, now_ms);
+                if seen.has_released && seen.is_withdrawn(objects) {
+                    self.withdrawals.add(seen.account, now, now_ms);
+                }
             }
             return;
         }
@@ -282,6 +321,7 @@ impl Nominations {
             self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
         let pauses = self.pauses.ends().chain(self.unwritten.ends()).chain(self.unreservable.ends());
         let pauses = pauses.chain(self.hopeless.ends()).chain(self.rests.values().map(Pause::until_ms));
+        let pauses = pauses.chain(self.withdrawals.ends());
         ends.chain(pauses).filter(|at_ms| *at_ms > now_ms).min()
     }
 }

@@ -9,7 +9,7 @@ use pool::{JobState, Objects, job_state};
 use crate::cycle::backoff::{Backoff, Pause};
 
 /// For how long the pause of a job that is gone is remembered after its end, in milliseconds: how often in a row it went wrong.
-const REMEMBERED_MS: u64 = 1_200_000;
+pub(super) const REMEMBERED_MS: u64 = 1_200_000;
 /// Of how many such jobs of one account.
 const LEFT_MAX: usize = 1000;
 

@@ -111,6 +111,18 @@ pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPre
     finding
 }
 
+/// What a job is told for whose account nothing is preempted until then.
+pub(super) fn withdrawn(finding: &Finding, until: Timestamp) -> Finding {
+    let why = "a job of it was withdrawn after gangs had been stopped for it";
+    let said = format!("nothing is preempted for its account before {until:.0}: {why}");
+    let mut finding = finding.clone();
+    finding.why = cut(&format!("{}; {said}", finding.why), 256);
+    let refused = Some("Withdrawn".to_owned());
+    finding.counts.preemption =
+        Some(UnmatchedPreemption { refused, from: Some(Time(until)), ..UnmatchedPreemption::default() });
+    finding
+}
+
 /// Why nothing is preempted, as a word and as a sentence.
 fn refusal(why: NotPreempted) -> (&'static str, Cow<'static, str>) {
     let (word, said) = match why {

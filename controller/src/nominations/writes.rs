@@ -95,6 +95,7 @@ impl Nominations {
         if !self.writing.lock().insert(uid.clone()) {
             return;
         }
+        self.first_seen.entry(id_of(&uid, nomination)).and_modify(|seen| seen.end = Some(end));
         let kind = nomination.kind;
         let (key, patch) = (ObjectKey::of(held.object.as_ref()), taken_out(&uid, nomination));
         let (claims, writing) = (claims.clone(), self.writing.clone());

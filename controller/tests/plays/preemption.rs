@@ -137,6 +137,62 @@ fn what_is_held_for_a_job_that_is_suspended_is_free_again() {
     stage.until("it is not any more", |stage| status(stage, "high")["nomination"].is_null()).unwrap();
 }
 
+/// `first` is nominated, and `low` released for it; then something happens to `first`. What is then said of preemption to `second`, which
+/// comes after it, when `low` has run for as long as it runs undisturbed.
+fn after_a_release(happens: impl Fn(&mut Stage)) -> (Stage, Value) {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, "On").unwrap();
+    stage.keep_back(|call| ["machines", "licenses"].contains(&call.plural.as_str()) && call.verb == Verb::Patch, 2);
+    stage.create(&job("first", &json!({"priority": 5})));
+    stage.until("its offers are to be freed", |stage| stage.kept_back() > 0).unwrap();
+    assert!(!status(&stage, "first")["nomination"].is_null());
+    happens(&mut stage);
+    let is_over = |stage: &Stage| status(stage, "first")["nomination"].is_null();
+    stage.until("the nomination is over", is_over).unwrap();
+    stage.release(0);
+    stage.until("low is claimed again", |stage| stage.phase("low") == "Claimed").unwrap();
+    // It was preempted once, so it runs undisturbed for twice as long.
+    stage.pass(25_000);
+    stage.create(&job("second", &json!({"priority": 5})));
+    stage.pass(5000);
+    let told = status(&stage, "second")["unmatched"]["preemption"]["refused"].clone();
+    (stage, told)
+}
+
+/// Without that, it could stop the gangs of others again and again, with another job each time, and use nothing of what they held.
+#[test]
+fn x4_who_withdraws_a_job_after_gangs_were_stopped_for_it_has_nothing_preempted_for_others_of_its_jobs_for_a_while() {
+    type Happens = fn(&mut Stage);
+    let all: [(&str, Happens); 4] = [
+        ("suspended", |stage| stage.merge("jobs", "first", &json!({"suspend": true}))),
+        ("deleted", |stage| stage.delete("jobs", "first")),
+        ("done", |stage| stage.merge("jobs", "first", &json!({"done": true}))),
+        ("asks for what is not there", |stage| {
+            stage.merge("jobs", "first", &json!({"ports": [{"label": "cpu", "constraint": "false"}]}));
+        }),
+    ];
+    for (what, happens) in all {
+        let (mut stage, told) = after_a_release(happens);
+        assert_eq!((&told, stage.phase("low").as_str()), (&json!("Withdrawn"), "Claimed"), "{what}");
+        let second = status(&stage, "second");
+        let why = second["why"].as_str().unwrap_or_default();
+        assert!(why.ends_with("a job of it was withdrawn after gangs had been stopped for it"), "{what}: {why}");
+        stage.until("its time comes", |stage| stage.phase("second") == "Claimed").unwrap();
+    }
+}
+
+#[test]
+fn x4_what_others_do_to_a_nomination_keeps_nothing_from_the_account_of_its_job() {
+    let (mut stage, told) = after_a_release(|stage| {
+        // Nobody frees the offers in time. Then it is no matter what the job does.
+        stage.pass(600_000);
+        assert!(status(stage, "first")["nomination"].is_null());
+        stage.merge("jobs", "first", &json!({"suspend": true}));
+    });
+    assert_ne!(told, json!("Withdrawn"), "it came too late");
+    stage.until("its turn comes", |stage| stage.phase("second") == "Claimed").unwrap();
+}
+
 /// N1 to N5, and all writes between them.
 #[test]
 fn wherever_the_controller_is_killed_its_successor_goes_on() {

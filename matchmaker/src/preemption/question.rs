@@ -107,7 +107,9 @@ impl PreemptionQuestion<'_> {
         steps: &mut RootSteps,
         (search, prices): (&mut SideSearches<'_>, &mut Prices),
     ) -> Option<i64> {
-        let last = self.undisturbed_until(0..self.preempting.held.len()).into_iter().last()?;
+        let count = self.preempting.held.len();
+        let last =
+            if steps.look_at(count) { self.undisturbed_until(0..count).into_iter().last()? } else { return None };
         // Young gangs that may not end for it at any age cost no search.
         let times = self.undisturbed_until(self.at(last).possible(claimed, steps));
         let (last, earlier) = times.split_last()?;
@@ -142,8 +144,11 @@ impl PreemptionQuestion<'_> {
     }
 
     /// The gangs that may be preempted for the root in some mode, with what the administrator says of each and the root. Those that nothing is
-    /// asked about for want of steps may not.
+    /// asked about for want of steps may not. The look at all of them takes steps, too.
     fn possible(&self, claimed: &mut ClaimedGangs<'_>, steps: &mut RootSteps) -> BTreeSet<usize> {
+        if !steps.look_at(claimed.list.len()) {
+            return BTreeSet::new();
+        }
         let mut pair = PreemptionPair {
             pool: self.pool,
             policy: self.policy,
