@@ -363,6 +363,34 @@ mod tests {
         assert!(told.len() == 402 && cycles > 1, "{} in {cycles} cycles", told.len());
     }
 
+    /// A job of so many ports with so many conditions each, all of so many terms; the first one is true of no machine.
+    fn long_conditions(job: usize, (ports, conditions, terms): (usize, usize, usize)) -> String {
+        let condition = |port: usize, number: usize| {
+            let sum: Vec<String> = (0..terms).map(|term| format!("p{port}.{}", ["M", "Memory"][term % 2])).collect();
+            format!("{} >= -{}", sum.join(" + "), job * 1000 + port * 100 + number)
+        };
+        let port = |port: usize| {
+            let all: Vec<String> = (0..conditions).map(|number| condition(port, number)).collect();
+            let never = if port == 0 { format!("p0.M < -{} && ", job + 1) } else { String::new() };
+            format!("[Label = p{port}; Constraint = {never}{}]", all.join(" && "))
+        };
+        format!("[Ports = {{{}}}]", (0..ports).map(port).collect::<Vec<_>>().join(", "))
+    }
+
+    #[test]
+    fn t3_reasons_take_as_many_steps_as_conditions_are_long_and_as_there_are_ports() {
+        let explained = |ad: &dyn Fn(usize) -> String| {
+            let jobs = |pool: Pool, number: usize| pool.job("bob", &format!("b{number:03}"), &ad(number));
+            let pool = (0..300).fold(Pool::default().machines(2000), jobs);
+            run(&pool, &config()).1.unmatched.iter().filter(|found| found.why.indexed).count()
+        };
+        let usual = explained(&|number| format!("[Requirements = other.M < -{}]", number + 1));
+        let [ports, long, both] =
+            [(8, 1, 1), (1, 1, 40), (8, 20, 20)].map(|size| explained(&|number| long_conditions(number, size)));
+        println!("{usual}; {ports}, {long} and {both} of 300");
+        assert!(usual > 3 * ports && usual > 20 * long && ports > 0 && both == 0, "{usual}; {ports} {long} {both}");
+    }
+
     #[test]
     fn b6_that_an_expression_is_too_expensive_is_told_in_the_first_cycle_though_others_wait_for_reasons_too() {
         let list = vec!["[ a = 5 ]"; 800].join(", ");

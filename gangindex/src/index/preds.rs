@@ -277,11 +277,13 @@ impl Preds {
     }
 }
 
+/// Looks at all rows, and pays for it: a long condition takes as much longer as it has more nodes.
 fn answer(term: &CompiledExpr, columns: &[u32], table: &mut Table) -> Answer {
     if let [column] = columns {
         return answer_by_value(term, *column, table);
     }
     let rows = table.rows.len();
+    table.words.meter.spend(term.fuel_of(rows));
     let (columns, words, context) = table.row_context();
     let mut row_context = RowContext::new(columns, words, context);
     let (mut yes, mut open) = (Bits::none(rows), Bits::none(rows));
@@ -299,11 +301,15 @@ fn answer(term: &CompiledExpr, columns: &[u32], table: &mut Table) -> Answer {
 fn answer_by_value(term: &CompiledExpr, column: u32, table: &mut Table) -> Answer {
     let rows = table.rows.len();
     table.columns.know_holders(column);
+    let simple = Simple::of(term);
+    if simple.is_none() {
+        table.words.meter.spend(term.fuel_of(table.columns.get(column).map_or(0, |column| column.cells().len())));
+    }
     let (columns, words, context) = table.row_context();
     let Some(column) = columns.get(column) else { return Answer { yes: Bits::none(rows), open: None } };
     // A value that no row has any more makes no difference.
     let of_cells = |simple: Simple| column.cells().iter().map(|cell| simple.holds(*cell, words)).collect();
-    let truths: Vec<Option<bool>> = Simple::of(term).and_then(of_cells).unwrap_or_else(|| {
+    let truths: Vec<Option<bool>> = simple.and_then(of_cells).unwrap_or_else(|| {
         let mut row_context = RowContext::new(columns, words, context);
         let truth =
             |example: Option<u32>| example.map_or(Some(false), |row| row_context.holds(term, &|_| as_usize(row)));

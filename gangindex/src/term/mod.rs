@@ -183,6 +183,9 @@ impl<'t> RowContext<'t> {
 /// The functions that match a pattern.
 const PATTERNS: [&str; 6] = ["regexp", "regexpMember", "regexps", "replace", "replaceAll", "stringList_regexpMember"];
 
+/// How many nodes are looked at in the time of a unit of fuel.
+const NODES_OF_FUEL: usize = 4;
+
 /// A part that matches a pattern may take so many times the fuel of other parts.
 const PATTERN_SHARE: u64 = 20;
 /// How many parts of an expression may match patterns.
@@ -260,6 +263,16 @@ impl CompiledExpr {
             CompiledExpr::Choice(parts) => &**parts,
             CompiledExpr::Residual(whole) => &whole.parts,
         }
+    }
+
+    /// How many nodes it has.
+    pub(crate) fn nodes(&self) -> usize {
+        1 + self.parts().iter().map(CompiledExpr::nodes).sum::<usize>()
+    }
+
+    /// The fuel that it takes to look at so many rows, beside what the evaluator takes.
+    pub(crate) fn fuel_of(&self, looks: usize) -> u64 {
+        looks.saturating_mul(self.nodes()).div_ceil(NODES_OF_FUEL) as u64
     }
 
     /// Calls `see` with every port and column that the term reads.

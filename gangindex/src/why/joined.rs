@@ -73,11 +73,8 @@ pub(crate) fn agreed(
     port: usize,
     known: &mut Known<'_>,
 ) -> Option<Agreement> {
-    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
-        && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
-    {
-        let good_hubs = who_shows(&theirs, &ours, (hubs.rows, hub), known);
-        return Some(Agreement { hubs: good_hubs, rows: who_shows(&ours, &theirs, (rows, own), known) });
+    if let Some(agreed) = one_equality(terms, port).and_then(|columns| agreed_by_text(columns, hubs, rows, known)) {
+        return Some(agreed);
     }
     if let Some(agreed) = hubs.met.agreed(terms, hubs.rows, rows, port, known) {
         return Some(agreed);
@@ -98,6 +95,8 @@ pub(crate) fn agreed(
         return None;
     }
     let [hub_columns, row_columns] = columns;
+    // To put a row into its group takes about as long as a unit of fuel.
+    known.table.words.meter.spend((hubs.count() + rows.count()) as u64);
     let mut hub_groups = groups(hubs, &hub_columns, known)?;
     let mut row_groups = groups(rows, &row_columns, known)?;
     let equal = equalities(terms, port, &hub_columns, &row_columns);
@@ -114,6 +113,7 @@ pub(crate) fn agreed(
         }
     }
     let mut tests = TESTS_PER_ROW * (hub_groups.len() + row_groups.len()) + TESTS_FREE;
+    let fuel_of_test: u64 = terms.iter().map(|term| term.fuel_of(1)).sum();
     let (mut good_hubs, mut good_rows) = (Bits::none(hubs.len()), Bits::none(rows.len()));
     for (group, keys) in row_groups.iter_mut().zip(row_keys) {
         let Some(rivals) = keys.and_then(|keys| by_key.get(&keys)) else { continue };
@@ -122,6 +122,10 @@ pub(crate) fn agreed(
         for place in rivals {
             let Some(hub) = hub_groups.get_mut(*place).filter(|hub| !(hub.agrees && more)) else { continue };
             tests = tests.checked_sub(1)?;
+            known.table.words.meter.spend(fuel_of_test);
+            if !known.table.words.meter.has_fuel() {
+                return None;
+            }
             let (Some(one), Some(other)) = (hub.rows.first(), group.rows.first()) else { continue };
             if !agree(terms, *one, *other, port, known)? {
                 continue;
@@ -146,6 +150,58 @@ fn one_equality(terms: &[CompiledExpr], port: usize) -> Option<(u32, u32)> {
     match terms {
         [term] if port != 0 => term.equality(port),
         _ => None,
+    }
+}
+
+/// The pairs of rows that show the same text in two columns, that of port 0 and another one; none if some show other values.
+fn agreed_by_text((hub, own): (u32, u32), hubs: &Hubs<'_>, rows: &Bits, known: &Known<'_>) -> Option<Agreement> {
+    let (theirs, ours) = hubs.shown(hub, known).zip(shown(rows, own, known))?;
+    let mut agreed = Agreement {
+        hubs: who_shows(&theirs, &ours, (hubs.rows, hub), known),
+        rows: who_shows(&ours, &theirs, (rows, own), known),
+    };
+    let mut both = hubs.rows.clone();
+    both.and(rows);
+    if both.any() {
+        // A row that shows the same in both columns does not agree with itself.
+        let [of_hubs, of_rows] = [TextsOfRows::of(&theirs, hub, known)?, TextsOfRows::of(&ours, own, known)?];
+        let [hubs_with, rows_with] = [of_hubs.counts(hubs.rows, known), of_rows.counts(rows, known)];
+        for row in both.iter() {
+            let Some(text) = of_hubs.text(row).filter(|text| of_rows.text(row) == Some(*text)) else { continue };
+            let is_alone = |counts: &[u32]| counts.get(text.place()).is_some_and(|count| *count < 2);
+            if is_alone(&rows_with) {
+                agreed.hubs.set(as_usize(row), false);
+            }
+            if is_alone(&hubs_with) {
+                agreed.rows.set(as_usize(row), false);
+            }
+        }
+    }
+    Some(agreed)
+}
+
+/// The text that each row shows in a column.
+struct TextsOfRows<'t> {
+    shown: &'t ShownTexts,
+    codes: &'t [u32],
+}
+
+impl<'t> TextsOfRows<'t> {
+    fn of(shown: &'t ShownTexts, column: u32, known: &'t Known<'_>) -> Option<TextsOfRows<'t>> {
+        Some(TextsOfRows { shown, codes: known.table.columns.get(column)?.codes() })
+    }
+
+    fn text(&self, row: u32) -> Option<Symbol> {
+        self.shown.get(as_usize(*self.codes.get(as_usize(row))?)).copied().flatten()
+    }
+
+    /// By text: how many rows of a set show it.
+    fn counts(&self, set: &Bits, known: &Known<'_>) -> Vec<u32> {
+        let mut counts = vec![0; known.table.words.texts()];
+        for text in set.iter().filter_map(|row| self.text(row)) {
+            counts.get_mut(text.place()).into_iter().for_each(|count| *count += 1);
+        }
+        counts
     }
 }
 

@@ -14,6 +14,7 @@ mod view;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use classad::conjuncts;
 use foldhash::fast::RandomState;
 
 use matchmaker::{Answer, Asked, Config, Ports, Root, Round, Snapshot, Verdict, WhyNot, bar, structural, tried};
@@ -31,8 +32,17 @@ pub(crate) struct Whys {
     by_key: HashMap<u32, Arc<WhyNot>, RandomState>,
 }
 
-/// How many rows are looked at for a reason in about the time of a step.
-const ROWS_OF_A_STEP: usize = 256;
+/// How many rows are looked at for a reason in about the time of a step, at one port; how many ports more take as long, and how many conjuncts.
+const ROWS_OF_A_STEP: usize = 512;
+const PORTS_MORE: usize = 2;
+const CONJUNCTS: usize = 16;
+
+/// The steps that the looks at so many rows take for a root, beside those that its conditions take.
+fn steps_of_rows(rows: usize, ports: &Ports) -> u64 {
+    let conjuncts = ports.list.iter().filter_map(|port| port.constraint.as_ref()).map(|all| conjuncts(all).len());
+    let more = rows * ports.list.len().saturating_sub(1) / PORTS_MORE + rows * conjuncts.sum::<usize>() / CONJUNCTS;
+    1 + ((rows + more) / ROWS_OF_A_STEP) as u64
+}
 
 impl Whys {
     /// Why a root has no gang. Roots with equal keys show the same of themselves, but to candidates that are reflective.
@@ -60,7 +70,8 @@ impl Whys {
             known.table.words.meter.begin(asked.steps_max);
             let found = self.indexed(asked.root, round.pool(), config, known);
             let (steps, dry) = known.table.words.meter.end();
-            let of_rows = 1 + u64::try_from(rows / ROWS_OF_A_STEP).unwrap_or(u64::MAX);
+            let ports = round.snapshot.ad(asked.root.ad).map(|ad| &*ad.ports);
+            let of_rows = ports.map_or(1, |ports| steps_of_rows(rows, ports));
             answer = Answer { why: found.filter(|_| !dry).map(Arc::new), steps: steps.saturating_add(of_rows) };
         }
         let alike = answer.why.is_some() || !reflective;

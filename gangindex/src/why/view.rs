@@ -205,6 +205,8 @@ fn answered(part: RootPart, among: &Bits, answers: &mut Answers, known: &mut Kno
         RootPart::Never => Answered::Fails { rows: among.clone(), open: None, term: None },
         RootPart::Join(term) => Answered::Join(term),
         RootPart::Opaque => Answered::Opaque,
+        // Nothing is told of a root whose steps have ended.
+        RootPart::Alone(_) if !known.table.words.meter.has_fuel() => Answered::Opaque,
         RootPart::Alone(term) => {
             let answer = answers.of(&term, known);
             let mut rows = among.clone();
