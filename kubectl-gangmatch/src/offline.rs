@@ -21,6 +21,8 @@ use crate::schema::{Schemas, similar};
 
 const API: &str = "gangmatch.dev/v1alpha1";
 const KINDS: [&str; 7] = ["Job", "Machine", "License", "Match", "MachineClass", "Account", "PoolPolicy"];
+/// Those of them that have no namespace.
+const CLUSTER_SCOPED: [&str; 3] = ["MachineClass", "Account", "PoolPolicy"];
 
 /// The owner of ads if no user is given.
 pub(crate) const READER: &str = "you";
@@ -239,7 +241,11 @@ impl Loader<'_> {
     {
         let source = &document.source;
         let key = self.key(document);
-        let who = if key.name.is_empty() { kind.to_owned() } else { format!("{kind} {key}") };
+        let who = match key.name.as_str() {
+            "" => kind.to_owned(),
+            name if CLUSTER_SCOPED.contains(&kind) => format!("{kind} {name}"),
+            _ => format!("{kind} {key}"),
+        };
         let before = self.problems.len();
         for found in self.schemas.check(kind, document.value.as_object()?) {
             self.problem(source, &found.path, format!("{who}: {}: {}", found.path, found.text));

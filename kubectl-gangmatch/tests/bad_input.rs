@@ -223,7 +223,7 @@ mod tests {
             "",
             "apiVersion: gangmatch.dev/v1alpha1\nkind: Account\nmetadata: {name: chips}\nspec:\n  factor: 2\n",
             1,
-            &["error: <stdin>:5: Account default/chips: spec.factor: there is no such field; did you mean weight?"],
+            &["error: <stdin>:5: Account chips: spec.factor: there is no such field; did you mean weight?"],
         );
     }
 
