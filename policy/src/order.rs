@@ -241,6 +241,7 @@ impl<'t> Order<'t> {
 }
 
 /// What orders a node among its siblings: the charge that was used and is held in all of its subtree, over its weight.
+#[inline]
 fn usage(quotas: &Quotas<'_>, node: Node) -> i128 {
     let (usage, weight) = quotas.tree().usage_and_weight(node);
     normalized(usage + quotas.held_charge(node), weight)

@@ -68,7 +68,8 @@ pub(crate) struct Placed<'t> {
 struct Entry {
     parent: Option<Node>,
     children: Vec<Node>,
-    weight: Amount,
+    /// 1 to 1,000,000.
+    weight: u32,
     /// Of the whole subtree.
     usage: Amount,
 }
@@ -101,7 +102,7 @@ impl Tree {
         let entry = |parent, weight: i64, usage| Entry {
             parent,
             children: Vec::new(),
-            weight: Amount::from(weight.clamp(1, 1_000_000)),
+            weight: u32::try_from(weight.clamp(1, 1_000_000)).unwrap_or(1),
             usage,
         };
         self.nodes.push(entry(None, Account::WEIGHT, 0));
@@ -184,7 +185,7 @@ impl Tree {
     /// The weight of an account among its siblings; 1 if there is no such account.
     #[must_use]
     pub fn weight_of(&self, name: &str) -> Amount {
-        self.account(name).map_or(1, |node| self.weight(node))
+        self.account(name).map_or(1, |node| self.weight(node).into())
     }
 
     /// Why an account is not where its parent says, if so.
@@ -223,7 +224,7 @@ impl Tree {
     }
 
     /// The weight of a node among its siblings.
-    pub(crate) fn weight(&self, node: Node) -> Amount {
+    pub(crate) fn weight(&self, node: Node) -> u32 {
         self.nodes.get(node.0).map_or(1, |entry| entry.weight)
     }
 
@@ -241,7 +242,7 @@ impl Tree {
     }
 
     /// What was used in the subtree of a node, in micros, and its weight among its siblings.
-    pub(crate) fn usage_and_weight(&self, node: Node) -> (Amount, Amount) {
+    pub(crate) fn usage_and_weight(&self, node: Node) -> (Amount, u32) {
         self.nodes.get(node.0).map_or((0, 1), |entry| (entry.usage, entry.weight))
     }
 

@@ -14,7 +14,7 @@ impl Place {
     fn is_before(&self, other: &Place) -> bool {
         #[cfg(test)]
         super::tests::count_comparison();
-        if self.usage == other.usage { self.node < other.node } else { self.usage < other.usage }
+        self.usage < other.usage || self.usage == other.usage && self.node < other.node
     }
 }
 
@@ -71,7 +71,7 @@ impl Heaps {
     pub(super) fn put_in_order(&mut self) {
         for node in (0..self.spans.len()).map(Node::at) {
             let heap = self.heap(node);
-            (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
+            make_heap(heap);
         }
     }
 
@@ -81,10 +81,7 @@ impl Heaps {
         let heap = self.heap(parent);
         match heap {
             [only] if only.node == node => {}
-            [first, ..] if first.node == node => {
-                first.usage = usage();
-                sift_down(heap, 0);
-            }
+            [first, ..] if first.node == node => sift_down(heap, 0, Place { usage: usage(), node }),
             _ => self.insert_anew(parent, Place { usage: usage(), node }),
         }
     }
@@ -94,8 +91,7 @@ impl Heaps {
     fn insert_anew(&mut self, parent: Node, place: Place) {
         self.remove(parent, place.node);
         self.push(parent, place);
-        let heap = self.heap(parent);
-        (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
+        make_heap(self.heap(parent));
     }
 
     /// Takes a child away, if it is in the heap.
@@ -108,10 +104,9 @@ impl Heaps {
             span.len = last;
         }
         let heap = self.heap(parent);
-        if place == 0 {
-            sift_down(heap, 0);
-        } else {
-            (0..heap.len() / 2).rev().for_each(|top| sift_down(heap, top));
+        match heap.first().copied() {
+            Some(moved) if place == 0 => sift_down(heap, 0, moved),
+            _ => make_heap(heap),
         }
     }
 
@@ -121,14 +116,21 @@ impl Heaps {
     }
 }
 
-/// Moves a place down until no child of it is before it.
-fn sift_down(heap: &mut [Place], mut top: usize) {
-    let Some(own) = heap.get(top).copied() else { return };
-    let begin = top;
-    while let Some(first) = heap.get(2 * top + 1) {
-        let (next, first) = match heap.get(2 * top + 2) {
-            Some(other) if other.is_before(first) => (2 * top + 2, *other),
-            _ => (2 * top + 1, *first),
+/// Makes a heap of places in any order.
+fn make_heap(heap: &mut [Place]) {
+    for top in (0..heap.len() / 2).rev() {
+        heap.get(top).copied().into_iter().for_each(|place| sift_down(heap, top, place));
+    }
+}
+
+/// Puts a place where another one was, and moves it down until no child of it is before it.
+fn sift_down(heap: &mut [Place], mut top: usize, own: Place) {
+    loop {
+        let left = (top << 1) | 1;
+        let (next, first) = match heap.get(left..) {
+            Some([one, other, ..]) if other.is_before(one) => (left + 1, *other),
+            Some([one, ..]) => (left, *one),
+            _ => break,
         };
         if own.is_before(&first) {
             break;
@@ -136,7 +138,5 @@ fn sift_down(heap: &mut [Place], mut top: usize) {
         heap.get_mut(top).into_iter().for_each(|place| *place = first);
         top = next;
     }
-    if top != begin {
-        heap.get_mut(top).into_iter().for_each(|place| *place = own);
-    }
+    heap.get_mut(top).into_iter().for_each(|place| *place = own);
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::*;
 use crate::account::Account;
-use crate::amounts::{normalized, taken_by_gang};
+use crate::amounts::{Amount, normalized, taken_by_gang};
 use crate::tree::Tree;
 
 thread_local! {
@@ -54,7 +54,7 @@ fn the_normalized_usage_orders_as_the_quotient_does() {
     let amounts = [0, 1, 2, 333_333, 999_999, 1_000_000, (1 << 60) - 1, 1 << 60, 1 << 80];
     for (one, other) in weights.iter().flat_map(|one| weights.iter().map(move |other| (one, other))) {
         for (used, others) in amounts.iter().flat_map(|used| amounts.iter().map(move |others| (used, others))) {
-            let exact = (used * other).cmp(&(others * one));
+            let exact = (used * Amount::from(*other)).cmp(&(others * Amount::from(*one)));
             assert_eq!(
                 normalized(*used, *one).cmp(&normalized(*others, *other)),
                 exact,
