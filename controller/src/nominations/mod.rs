@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationEnd, NominationStep, Nominee, VictimClaim, nomination_steps};
 use crds::ad::PolicyTerms;
-use crds::{Decision, Job, Nomination, NominationKind};
+use crds::{Decision, Job, JobClaim, Match, Nomination, NominationKind};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::NotPreempted;
@@ -116,12 +116,18 @@ struct FirstSeen {
 }
 
 impl FirstSeen {
-    /// Whether it has come to nothing because of its job's own tenant.
-    fn is_withdrawn(&self, objects: &Objects) -> bool {
+    /// Whether it has come to nothing because of its job's own tenant: something of the tenant's own has changed, or the job has taken an offer
+    /// of its own namespace instead. `claim`: what the job has now.
+    fn is_withdrawn(&self, claim: Option<&JobClaim>, objects: &Objects) -> bool {
         match self.end {
-            Some(NominationEnd::Withdrawn) => true,
-            Some(NominationEnd::Changed) | None => self.own.has_changed(objects),
-            Some(NominationEnd::Elsewhere | NominationEnd::Expired | NominationEnd::Taken) => false,
+            Some(NominationEnd::Withdrawn | NominationEnd::Changed) | None => {
+                claim.is_none() && self.own.has_changed(objects)
+            }
+            Some(NominationEnd::Elsewhere) => {
+                let found = claim.and_then(|claim| objects.matches.by_uid(&claim.uid));
+                found.is_some_and(|found| has_own_offer(found))
+            }
+            Some(NominationEnd::Expired | NominationEnd::Taken) => false,
         }
     }
 }
@@ -239,9 +245,9 @@ impl Nominations {
         if seen.kind == NominationKind::Preemption {
             if claim.is_none() {
                 self.pauses.lengthen((uid, &seen.account), (), PAUSES, now_ms);
-                if seen.has_released && seen.is_withdrawn(objects) {
-                    self.withdrawals.add(seen.account, now, now_ms);
-                }
+            }
+            if seen.has_released && seen.is_withdrawn(claim, objects) {
+                self.withdrawals.add(seen.account, now, now_ms);
             }
             return;
         }
@@ -326,13 +332,19 @@ impl Nominations {
     }
 }
 
+/// Whether the job of a Match has an offer of its own namespace.
+fn has_own_offer(found: &Match) -> bool {
+    let namespace = found.metadata.namespace.as_deref().unwrap_or("");
+    found.spec.members.iter().skip(1).any(|member| member.namespace == namespace)
+}
+
 /// What the claims of the victims have come to.
 fn victim_claims(nomination: &Nomination, objects: &Objects) -> Vec<VictimClaim> {
     let claim = |uid: &String| {
-        let Some(found) = objects.matches.by_uid(uid) else { return VictimClaim::Ended };
+        // A Match can be deleted while pods of its claim still end.
         let has_entry = || objects.offers().any(|offer| offer.entry(uid).is_some());
-        match found.decision() {
-            Decision::Committed => VictimClaim::Committed,
+        match objects.matches.by_uid(uid).map(|found| found.decision()) {
+            Some(Decision::Committed) => VictimClaim::Committed,
             _ if has_entry() => VictimClaim::Ending,
             _ => VictimClaim::Ended,
         }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crds::{AdKind, Nomination};
+use crds::{AdKind, Nomination, OfferKind};
 use jiff::Timestamp;
-use pool::{AgentLiveness, JobState, ObjectKey, Objects, Prepared, job_state};
+use pool::{AgentLiveness, Cached, JobState, ObjectKey, Objects, Prepared, job_state};
 
 use super::PAUSES;
 use super::pauses::REMEMBERED_MS;
@@ -76,8 +76,17 @@ impl OwnPart {
     pub(super) fn has_changed(&self, objects: &Objects) -> bool {
         self.0.iter().any(|(kind, key, before)| match (before, open_ad(*kind, key, objects)) {
             (Some(before), Some(now)) => !Arc::ptr_eq(before, &now),
-            _ => true,
+            // An ad for which there is no room any more has made room for those of others.
+            _ => !is_stripped(*kind, key, objects),
         })
+    }
+}
+
+fn is_stripped(kind: AdKind, key: &ObjectKey, objects: &Objects) -> bool {
+    match kind {
+        AdKind::Job => objects.jobs.get(key).is_some_and(Cached::is_stripped),
+        AdKind::Offer(OfferKind::Machine) => objects.machines.get(key).is_some_and(Cached::is_stripped),
+        AdKind::Offer(OfferKind::License) => objects.licenses.get(key).is_some_and(Cached::is_stripped),
     }
 }
 

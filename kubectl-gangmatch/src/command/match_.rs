@@ -359,7 +359,7 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
         })
         .collect();
     if !rows.is_empty() {
-        let headings = ["PORT", "ADS", "REFUSED BY JOB", "REFUSED BY OWNER", "TOO SMALL", "TAKEN"];
+        let headings = ["PORT", "OPEN", "REFUSED BY JOB", "REFUSED BY OWNER", "TOO SMALL", "TAKEN"];
         text.push_str(&table(&headings, &rows, 2));
     }
     for port in &unmatched.ports {
