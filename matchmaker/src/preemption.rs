@@ -159,11 +159,13 @@ pub fn preempt(
         }
         let account = Arc::clone(queue.account(turn.root));
         if let Ok(proposal) = &answer
+            && !proposal.victims.is_empty()
             && !is_permitted(&evictions, proposal, &account, preempting)
         {
             answer = Err(NotPreempted::BudgetSpent);
         }
-        steps.pay(turn.submitter, of_root, answer.is_err());
+        let is_fruitless = !answer.as_ref().is_ok_and(|proposal| !proposal.victims.is_empty());
+        steps.pay(turn.submitter, of_root, is_fruitless);
         if let Ok(proposal) = &answer {
             let charge = queue.charge_of(turn.root, &proposal.gang, &mut prices);
             for gang in proposal.victims.iter().filter_map(|place| preempting.held.get(*place)) {
@@ -173,9 +175,14 @@ pub fn preempt(
             let freed = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
             let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
             pool = pool.freed(freed).after(std::slice::from_ref(&proposal.gang));
-            ended.extend(proposal.victims.iter().copied());
-            evictions.spend(&account, proposal.victims.len());
-            all.charges.push((turn.ad, charge.members));
+            if proposal.victims.is_empty() {
+                // What ends makes room for one root, and not for all that come after it.
+                answer = Err(NotPreempted::Ending);
+            } else {
+                ended.extend(proposal.victims.iter().copied());
+                evictions.spend(&account, proposal.victims.len());
+                all.charges.push((turn.ad, charge.members));
+            }
         }
         queue.not_found();
         all.answers.push((turn.ad, answer));

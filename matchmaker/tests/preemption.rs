@@ -289,6 +289,20 @@ fn x5_a_look_at_all_claims_takes_steps_and_who_has_too_few_is_told_so() {
 }
 
 #[test]
+fn x6_what_ends_makes_room_for_one_job_and_gangs_are_preempted_for_the_next() {
+    let pool = Pool { machines: 2, seats: 1, held: vec![job("a"); 2], waiting: vec![job("b"); 2] };
+    let scene = pool.scene();
+    let (terms, spared, evictions) = (terms(&[Mode::Share], 4, "true", "0"), BTreeSet::new(), Evictions::up_to(9));
+    let (ending, held) = scene.held.split_at(1);
+    let preempting = Preempting { terms: &terms, held, ending, spared: &spared, evictions: &evictions };
+    let (config, mut finds) = (Config::product(), find);
+    let mut search = matchmaker::SideSearches::new(&mut finds);
+    let found = preempt((&scene.snapshot, &[]), &scene.waiting, &preempting, (&config, NOW), &mut search);
+    let answers: Vec<_> = found.answers.iter().map(|(_, answer)| answer.as_ref().map(|found| &found.victims)).collect();
+    assert_eq!(answers, [Err(&NotPreempted::Ending), Ok(&vec![0])]);
+}
+
+#[test]
 fn the_administrator_says_who_may_be_preempted_and_who_first() {
     let pool = Pool { machines: 3, seats: 1, held: vec![job("a"); 3], waiting: vec![job("b")] };
     let scene = pool.scene();

@@ -58,7 +58,7 @@ impl PolicyBuilder {
             holdings.accounts.add(&account, &submitter, &submitting);
             holdings.hold(&account.into(), found.spec.members.iter().skip(1).map(|member| held_member(member, &terms)));
         }
-        for gang in assumed.iter().filter(|gang| !objects.matches.contains_key(&gang.match_key)) {
+        for gang in assumed.iter().filter(|gang| objects.claim(&gang.match_key).is_none()) {
             let Some((account, charges)) = &gang.charged else { continue };
             let members = gang.asks.iter().zip(charges).map(|((key, ask), micros)| HeldMember {
                 key: key.clone(),

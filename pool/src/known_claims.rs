@@ -24,6 +24,12 @@ impl KnownClaim<'_> {
         self.is_deleted || self.found.decision().is_terminal()
     }
 
+    /// Whether some offer still has its entry.
+    #[must_use]
+    pub fn has_entry(self, objects: &Objects) -> bool {
+        has_entry(self.found, objects)
+    }
+
     /// Whether it holds something: it is undecided or committed, or is ending while some offer has its entry.
     pub(crate) fn holds(self, objects: &Objects) -> bool {
         match self.found.decision() {
@@ -38,7 +44,7 @@ impl Objects {
     /// All claims: those that have a Match first, by key.
     pub fn claims(&self) -> impl Iterator<Item = (&ObjectKey, KnownClaim<'_>)> {
         let known = self.matches.iter().map(|(key, found)| (key, KnownClaim { found, is_deleted: false }));
-        let deleted = self.matches.deleted().iter().filter(|(_, found)| has_entry(found, self));
+        let deleted = self.matches.deleted().values().filter(|(_, found)| has_entry(found, self));
         known.chain(deleted.map(|(key, found)| (key, KnownClaim { found, is_deleted: true })))
     }
 
@@ -46,16 +52,24 @@ impl Objects {
     #[must_use]
     pub fn claim(&self, key: &ObjectKey) -> Option<KnownClaim<'_>> {
         let known = self.matches.get(key).map(|found| KnownClaim { found, is_deleted: false });
-        let deleted = || self.matches.deleted().get(key).filter(|found| has_entry(found, self));
-        known.or_else(|| deleted().map(|found| KnownClaim { found, is_deleted: true }))
+        // There are few, as pods end sooner or later.
+        let deleted = || self.matches.deleted().values().find(|(own, found)| own == key && has_entry(found, self));
+        known.or_else(|| deleted().map(|(_, found)| KnownClaim { found, is_deleted: true }))
+    }
+
+    /// The claim whose Match has or had this uid.
+    #[must_use]
+    pub fn claim_by_uid(&self, uid: &str) -> Option<KnownClaim<'_>> {
+        let known = self.matches.by_uid(uid).map(|found| KnownClaim { found, is_deleted: false });
+        let deleted = || self.matches.deleted().get(uid).filter(|(_, found)| has_entry(found, self));
+        known.or_else(|| deleted().map(|(_, found)| KnownClaim { found, is_deleted: true }))
     }
 
     /// Forgets the deleted Matches of which no offer has an entry any more.
     pub(crate) fn forget_freed(&mut self) {
-        let is_freed = |(_, found): &(&ObjectKey, &Arc<Match>)| !has_entry(found, self);
-        let freed: Vec<ObjectKey> =
-            self.matches.deleted().iter().filter(is_freed).map(|(key, _)| key.clone()).collect();
-        freed.iter().for_each(|key| self.matches.forget_deleted(key));
+        let is_freed = |(_, (_, found)): &(&String, &(ObjectKey, Arc<Match>))| !has_entry(found, self);
+        let freed: Vec<String> = self.matches.deleted().iter().filter(is_freed).map(|(uid, _)| uid.clone()).collect();
+        freed.iter().for_each(|uid| self.matches.forget_deleted(uid));
     }
 }
 

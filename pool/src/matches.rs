@@ -15,8 +15,8 @@ pub struct Matches {
     held: BTreeMap<ObjectKey, Arc<Match>>,
     of_root: MultiMap<String, ObjectKey>,
     by_uid: BTreeMap<String, ObjectKey>,
-    /// Those that were deleted after they had been committed: offers may still have their entries, while pods end.
-    deleted: BTreeMap<ObjectKey, Arc<Match>>,
+    /// By uid, those that were deleted after they had been committed: offers may still have their entries, while pods end.
+    deleted: BTreeMap<String, (ObjectKey, Arc<Match>)>,
     /// Those that have changed since [`Matches::take_changes`], and the uids of their jobs.
     changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
 }
@@ -40,14 +40,14 @@ impl Matches {
         self.held.get(self.by_uid.get(uid)?)
     }
 
-    /// Those that were deleted after they had been committed, and are not forgotten yet.
-    pub(crate) fn deleted(&self) -> &BTreeMap<ObjectKey, Arc<Match>> {
+    /// By uid, those that were deleted after they had been committed, and are not forgotten yet.
+    pub(crate) fn deleted(&self) -> &BTreeMap<String, (ObjectKey, Arc<Match>)> {
         &self.deleted
     }
 
     /// Forgets a Match that was deleted.
-    pub(crate) fn forget_deleted(&mut self, key: &ObjectKey) {
-        self.deleted.remove(key);
+    pub(crate) fn forget_deleted(&mut self, uid: &str) {
+        self.deleted.remove(uid);
     }
 
     /// What has changed since this was called last.
@@ -58,9 +58,9 @@ impl Matches {
     /// Caches a Match, in place of the one with its key.
     pub(crate) fn put(&mut self, key: ObjectKey, found: Match) {
         self.take(&key);
-        self.deleted.remove(&key);
         self.changed.0.insert(key.clone());
         if let Some(uid) = &found.metadata.uid {
+            self.deleted.remove(uid);
             self.by_uid.insert(uid.clone(), key.clone());
         }
         if let Some(root) = found.spec.members.first() {
@@ -73,8 +73,9 @@ impl Matches {
     /// Removes a Match. What it holds is remembered if it was committed.
     pub fn remove(&mut self, key: &ObjectKey) {
         let Some(found) = self.take(key) else { return };
-        if found.status.as_ref().is_some_and(|status| status.committed_at.is_some()) {
-            self.deleted.insert(key.clone(), found);
+        let was_committed = found.status.as_ref().is_some_and(|status| status.committed_at.is_some());
+        if let Some(uid) = found.metadata.uid.clone().filter(|_| was_committed) {
+            self.deleted.insert(uid, (key.clone(), found));
         }
     }
 

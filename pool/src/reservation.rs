@@ -51,7 +51,7 @@ pub fn reservation_input(
     }
     // Claims that are being made, and whose Matches are not known here yet. The gangs of nominations have no Match.
     let unseen = assumed.iter().filter(|gang| !gang.match_key.name.is_empty());
-    for gang in unseen.filter(|gang| !objects.matches.contains_key(&gang.match_key)) {
+    for gang in unseen.filter(|gang| objects.claim(&gang.match_key).is_none()) {
         let Some((account, charges)) = &gang.charged else { continue };
         let asks = gang.asks.iter().filter_map(|(key, ask)| Some((snapshot.find(key)?, ask.clone())));
         let holds: Vec<(AdId, Ask)> = asks.collect();

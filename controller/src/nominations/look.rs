@@ -289,8 +289,9 @@ impl Nominations {
     fn resting<'p>(&'p self, pool: &'p Snapshot, now_ms: u64) -> impl Iterator<Item = (&'p str, Timestamp)> {
         let roots = if self.withdrawals.any(now_ms) { pool.roots.as_slice() } else { &[] };
         roots.iter().filter_map(move |root| {
-            let until = self.withdrawals.until(account_of(pool, root.ad), now_ms)?;
-            Some((pool.ad(root.ad)?.uid.as_str(), until))
+            let ad = pool.ad(root.ad)?;
+            let until = self.withdrawals.until(account_of(pool, root.ad), &ad.key.namespace, now_ms)?;
+            Some((ad.uid.as_str(), until))
         })
     }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationEnd, NominationStep, Nominee, VictimClaim, nomination_steps};
 use crds::ad::PolicyTerms;
-use crds::{Decision, Job, JobClaim, Match, Nomination, NominationKind};
+use crds::{Decision, Job, JobClaim, Nomination, NominationKind};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::NotPreempted;
@@ -68,6 +68,8 @@ pub(crate) struct Nominations {
     pauses: JobPauses<()>,
     /// Accounts that nothing is preempted for: a job of theirs was withdrawn after gangs had been stopped for it.
     withdrawals: Withdrawals,
+    /// By uid, the Matches of undecided claims of what gangs were stopped for, each with its account.
+    claiming: BTreeMap<String, (String, OwnPart)>,
     /// Accounts that nothing is reserved for: what was reserved for one of their jobs last was not claimed, or hardly used.
     rests: BTreeMap<String, Pause>,
     /// Claims of what was reserved, until they have used as much as was kept idle for them.
@@ -116,18 +118,14 @@ struct FirstSeen {
 }
 
 impl FirstSeen {
-    /// Whether it has come to nothing because of its job's own tenant: something of the tenant's own has changed, or the job has taken an offer
-    /// of its own namespace instead. `claim`: what the job has now.
+    /// Whether it has come to nothing because of its job's own tenant. `claim`: what the job has now.
     fn is_withdrawn(&self, claim: Option<&JobClaim>, objects: &Objects) -> bool {
-        match self.end {
-            Some(NominationEnd::Withdrawn | NominationEnd::Changed) | None => {
-                claim.is_none() && self.own.has_changed(objects)
-            }
-            Some(NominationEnd::Elsewhere) => {
-                let found = claim.and_then(|claim| objects.matches.by_uid(&claim.uid));
-                found.is_some_and(|found| has_own_offer(found))
-            }
-            Some(NominationEnd::Expired | NominationEnd::Taken) => false,
+        let found = claim.and_then(|claim| objects.matches.by_uid(&claim.uid));
+        match (found, self.end) {
+            (Some(found), _) => self.own.is_left_by(found),
+            (None, Some(NominationEnd::Withdrawn | NominationEnd::Changed) | None) => self.own.has_changed(objects),
+            (None, Some(NominationEnd::Expired)) => self.own.has_own_victim(objects),
+            (None, Some(NominationEnd::Elsewhere | NominationEnd::Taken)) => false,
         }
     }
 }
@@ -146,6 +144,7 @@ impl Nominations {
             }
         }
         self.judge_uses(objects, claims.context.now_ms());
+        self.judge_claiming(objects, (claims.context.clock.now(), claims.context.now_ms()));
         if self.keys.is_empty() && self.first_seen.is_empty() && objects.preempted.is_empty() {
             return Vec::new();
         }
@@ -247,7 +246,9 @@ impl Nominations {
                 self.pauses.lengthen((uid, &seen.account), (), PAUSES, now_ms);
             }
             if seen.has_released && seen.is_withdrawn(claim, objects) {
-                self.withdrawals.add(seen.account, now, now_ms);
+                self.withdrawals.add((seen.account, seen.own.namespace().to_owned()), now, now_ms);
+            } else if let Some(claim) = claim.filter(|_| seen.has_released) {
+                self.claiming.insert(claim.uid.clone(), (seen.account, seen.own));
             }
             return;
         }
@@ -257,6 +258,16 @@ impl Nominations {
                 self.uses.begin(claim.uid.clone(), (uid.to_owned(), seen.account), seen.kept, now_ms);
             }
             None => self.rest(seen.account, objects, now_ms),
+        }
+    }
+
+    /// Takes in what became of the claims for which gangs were stopped: to break one off before its commit is to withdraw the job.
+    fn judge_claiming(&mut self, objects: &Objects, (now, now_ms): (Timestamp, u64)) {
+        let decided = self.claiming.extract_if(.., |uid, (_, own)| own.is_broken_off(uid, objects).is_some());
+        for (uid, (account, own)) in decided.collect::<Vec<_>>() {
+            if own.is_broken_off(&uid, objects) == Some(true) {
+                self.withdrawals.add((account, own.namespace().to_owned()), now, now_ms);
+            }
         }
     }
 
@@ -332,20 +343,14 @@ impl Nominations {
     }
 }
 
-/// Whether the job of a Match has an offer of its own namespace.
-fn has_own_offer(found: &Match) -> bool {
-    let namespace = found.metadata.namespace.as_deref().unwrap_or("");
-    found.spec.members.iter().skip(1).any(|member| member.namespace == namespace)
-}
-
 /// What the claims of the victims have come to.
 fn victim_claims(nomination: &Nomination, objects: &Objects) -> Vec<VictimClaim> {
     let claim = |uid: &String| {
         // A Match can be deleted while pods of its claim still end.
-        let has_entry = || objects.offers().any(|offer| offer.entry(uid).is_some());
-        match objects.matches.by_uid(uid).map(|found| found.decision()) {
-            Some(Decision::Committed) => VictimClaim::Committed,
-            _ if has_entry() => VictimClaim::Ending,
+        let Some(claim) = objects.claim_by_uid(uid) else { return VictimClaim::Ended };
+        match claim.found.decision() {
+            Decision::Committed if !claim.is_deleted => VictimClaim::Committed,
+            _ if claim.has_entry(objects) => VictimClaim::Ending,
             _ => VictimClaim::Ended,
         }
     };

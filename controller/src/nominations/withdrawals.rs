@@ -1,21 +1,25 @@
 //! Jobs that are withdrawn after gangs were stopped for them. Their accounts have nothing preempted for a while: else a tenant could stop the gangs
 //! of others again and again, with another job each time, and use nothing of what they held.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crds::{AdKind, Nomination, OfferKind};
+use crds::conditions::reasons;
+use crds::{AdKind, Decision, Match, Member, Nomination, Vote};
 use jiff::Timestamp;
-use pool::{AgentLiveness, Cached, JobState, ObjectKey, Objects, Prepared, job_state};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use pool::{AgentLiveness, JobState, ObjectKey, Objects, job_state};
 
 use super::PAUSES;
 use super::pauses::REMEMBERED_MS;
 use crate::cycle::backoff::Pause;
 
-/// The rests of accounts, each longer than the one before.
+/// The account of a job, and its namespace: what somebody does to jobs in one namespace matters in no other.
+pub(super) type Tenant = (String, String);
+
+/// The rests of tenants, each longer than the one before.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawals(BTreeMap<String, Rest>);
+pub(super) struct Withdrawals(BTreeMap<Tenant, Rest>);
 
 #[derive(Debug, Default)]
 struct Rest {
@@ -25,11 +29,13 @@ struct Rest {
 }
 
 impl Withdrawals {
-    /// A job of an account was withdrawn.
-    pub(super) fn add(&mut self, account: String, now: Timestamp, now_ms: u64) {
-        let Rest { pause, until } = self.0.entry(account).or_default();
-        let pause_ms = pause.begin(PAUSES.pause_ms(pause.times(), 0), now_ms);
-        *until = now.checked_add(Duration::from_millis(pause_ms)).unwrap_or(now);
+    /// A job was withdrawn. Several that are withdrawn together are one act.
+    pub(super) fn add(&mut self, tenant: Tenant, now: Timestamp, now_ms: u64) {
+        let Rest { pause, until } = self.0.entry(tenant).or_default();
+        if !pause.lasts(now_ms) {
+            let pause_ms = pause.begin(PAUSES.pause_ms(pause.times(), 0), now_ms);
+            *until = now.checked_add(Duration::from_millis(pause_ms)).unwrap_or(now);
+        }
     }
 
     /// Forgets what was long ago.
@@ -37,12 +43,14 @@ impl Withdrawals {
         self.0.retain(|_, rest| now_ms < rest.pause.until_ms().saturating_add(REMEMBERED_MS));
     }
 
-    /// Until when nothing is preempted for an account; none if something may be.
-    pub(super) fn until(&self, account: &str, now_ms: u64) -> Option<Timestamp> {
-        self.0.get(account).filter(|rest| rest.pause.lasts(now_ms)).map(|rest| rest.until)
+    /// Until when nothing is preempted for jobs of an account in a namespace; none if something may be.
+    pub(super) fn until(&self, account: &str, namespace: &str, now_ms: u64) -> Option<Timestamp> {
+        let lasting = self.0.iter().filter(|(_, rest)| rest.pause.lasts(now_ms));
+        let mut own = lasting.filter(|((own, of), _)| own == account && of == namespace);
+        own.next().map(|(_, rest)| rest.until)
     }
 
-    /// Whether nothing is preempted for some account.
+    /// Whether nothing is preempted for some tenant.
     pub(super) fn any(&self, now_ms: u64) -> bool {
         self.0.values().any(|rest| rest.pause.lasts(now_ms))
     }
@@ -53,56 +61,140 @@ impl Withdrawals {
     }
 }
 
-/// What belongs to the namespace of a job in its nomination: its own ad, and offers. If a nomination comes to nothing since these have changed,
-/// its tenant has withdrawn it; if offers of others have, the tenant has not.
-#[derive(Debug)]
-pub(super) struct OwnPart(Vec<(AdKind, ObjectKey, Option<Arc<Prepared>>)>);
+/// A nomination as it was first seen, as far as its own tenant can bring it to nothing.
+#[derive(Clone, Debug)]
+pub(super) struct OwnPart {
+    namespace: String,
+    /// The job, and offers of its namespace.
+    ads: Vec<(AdKind, ObjectKey, Option<AdState>)>,
+    /// The offers of other namespaces: kind and key.
+    others: BTreeSet<(String, ObjectKey)>,
+    /// The uids of the Matches of the victims.
+    victims: Vec<String>,
+}
+
+/// What of an object its namespace decides.
+#[derive(Clone, Debug, PartialEq)]
+struct AdState {
+    uid: Option<String>,
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+}
+
+impl AdState {
+    fn of(meta: &ObjectMeta) -> AdState {
+        AdState { uid: meta.uid.clone(), generation: meta.generation, labels: meta.labels.clone() }
+    }
+}
 
 impl OwnPart {
     /// As it is now.
     pub(super) fn of(nomination: &Nomination, objects: &Objects) -> OwnPart {
         let namespace = nomination.gang.first().map_or("", |root| root.namespace.as_str());
-        let own = nomination.gang.iter().filter(|member| member.namespace == namespace);
-        let part = own.filter_map(|member| {
-            let (kind, key) =
-                (AdKind::try_from(member.kind.as_str()).ok()?, ObjectKey::new(&member.namespace, &member.name));
-            let ad = open_ad(kind, &key, objects);
-            Some((kind, key, ad))
-        });
-        OwnPart(part.collect())
+        let (own, others) = nomination.gang.iter().partition::<Vec<&Member>, _>(|member| member.namespace == namespace);
+        let ad = |member: &&Member| {
+            let (kind, key) = (AdKind::try_from(member.kind.as_str()).ok()?, key_of(member));
+            let state = state(kind, &key, objects);
+            Some((kind, key, state))
+        };
+        OwnPart {
+            namespace: namespace.to_owned(),
+            ads: own.iter().filter_map(ad).collect(),
+            others: others.into_iter().map(|member| (member.kind.clone(), key_of(member))).collect(),
+            victims: nomination.victims.clone(),
+        }
     }
 
-    /// Whether it is not as it was, or cannot be had any more.
+    /// The namespace of the job.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Whether something of it is not as it was, or cannot be had any more.
     pub(super) fn has_changed(&self, objects: &Objects) -> bool {
-        self.0.iter().any(|(kind, key, before)| match (before, open_ad(*kind, key, objects)) {
-            (Some(before), Some(now)) => !Arc::ptr_eq(before, &now),
-            // An ad for which there is no room any more has made room for those of others.
-            _ => !is_stripped(*kind, key, objects),
-        })
+        let differs = |(kind, key, before): &(AdKind, ObjectKey, Option<AdState>)| {
+            before.is_some() && state(*kind, key, objects) != *before
+        };
+        self.ads.iter().any(differs)
+    }
+
+    /// Whether a Match has left all offers of others for one of the own namespace.
+    pub(super) fn is_left_by(&self, found: &Match) -> bool {
+        let mut offers = found.spec.members.iter().skip(1);
+        let is_other = |member: &Member| self.others.contains(&(member.kind.clone(), key_of(member)));
+        !self.others.is_empty()
+            && offers.clone().any(|member| member.namespace == self.namespace)
+            && !offers.any(is_other)
+    }
+
+    /// Whether a victim of the same namespace has not ended.
+    pub(super) fn has_own_victim(&self, objects: &Objects) -> bool {
+        let claims = self.victims.iter().filter_map(|uid| objects.claim_by_uid(uid));
+        let mut own = claims.filter(|claim| claim.found.metadata.namespace.as_deref() == Some(&self.namespace));
+        own.any(|claim| claim.has_entry(objects))
+    }
+
+    /// What became of the claim of what was nominated: whether its own tenant has brought it to nothing; none while it is undecided.
+    pub(super) fn is_broken_off(&self, uid: &str, objects: &Objects) -> Option<bool> {
+        let Some(found) = objects.matches.by_uid(uid) else { return Some(true) };
+        match found.decision() {
+            Decision::Pending => None,
+            Decision::Committed | Decision::Released => Some(false),
+            Decision::Aborted => Some(self.has_changed(objects) || has_own_refusal(found)),
+        }
     }
 }
 
-fn is_stripped(kind: AdKind, key: &ObjectKey, objects: &Objects) -> bool {
-    match kind {
-        AdKind::Job => objects.jobs.get(key).is_some_and(Cached::is_stripped),
-        AdKind::Offer(OfferKind::Machine) => objects.machines.get(key).is_some_and(Cached::is_stripped),
-        AdKind::Offer(OfferKind::License) => objects.licenses.get(key).is_some_and(Cached::is_stripped),
-    }
+/// Whether offers of the job's namespace have not accepted it, and no other offer has refused it.
+fn has_own_refusal(found: &Match) -> bool {
+    let namespace = found.metadata.namespace.as_deref().unwrap_or("");
+    let votes = found.status.iter().flat_map(|status| &status.members);
+    let mut votes =
+        votes.filter_map(|own| Some((own.vote, found.spec.members.iter().find(|member| member.id == own.id)?)));
+    let is_own = |member: &Member| member.namespace == namespace;
+    !votes.clone().any(|(vote, member)| vote == Vote::Rejected && !is_own(member))
+        && votes.any(|(vote, member)| vote != Vote::Accepted && is_own(member))
 }
 
-/// The ad of a job that waits or is held, or of an offer whose agent is not lost. It is another one as soon as something of its object is edited.
-fn open_ad(kind: AdKind, key: &ObjectKey, objects: &Objects) -> Option<Arc<Prepared>> {
+fn key_of(member: &Member) -> ObjectKey {
+    ObjectKey::new(&member.namespace, &member.name)
+}
+
+/// The state of a job that is not over, or of an offer whose agent is not lost. An ad that is not accepted is as it was, for others can have taken
+/// its room, but not one that is too large.
+fn state(kind: AdKind, key: &ObjectKey, objects: &Objects) -> Option<AdState> {
     match kind {
         AdKind::Job => {
             let held = objects.jobs.get(key)?;
-            let is_wanted = matches!(job_state(held, objects), JobState::Waits | JobState::Held);
-            held.ad.as_ref().ok().filter(|_| is_wanted).map(Arc::clone)
+            let is_over = matches!(job_state(held, objects), JobState::Suspended | JobState::Finished);
+            let is_large = held.ad.as_ref().is_err_and(|why| why.reason == reasons::AD_TOO_LARGE);
+            (!is_over && !is_large).then(|| AdState::of(&held.object.metadata))
         }
         AdKind::Offer(kind) => {
             let offer = objects.offer(kind, key)?;
             let is_lost = objects.agent(kind, key) == AgentLiveness::Expired;
+            let is_large = offer.ad.as_ref().is_err_and(|why| why.reason == reasons::AD_TOO_LARGE);
             let is_going = offer.metadata.deletion_timestamp.is_some();
-            offer.ad.as_ref().ok().filter(|_| !is_lost && !is_going).map(Arc::clone)
+            (!is_lost && !is_large && !is_going).then(|| AdState::of(offer.metadata))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn x4_jobs_that_are_withdrawn_together_are_one_act_and_later_ones_make_the_rest_longer() {
+        let (mut all, now) = (Withdrawals::default(), Timestamp::UNIX_EPOCH);
+        let tenant = || ("account".to_owned(), "n".to_owned());
+        (0..7).for_each(|_| all.add(tenant(), now, 0));
+        assert_eq!(all.ends().collect::<Vec<_>>(), [60_000]);
+        all.add(tenant(), now, 60_000);
+        assert_eq!(all.ends().collect::<Vec<_>>(), [180_000]);
+        assert!(all.until("account", "n", 100_000).is_some());
+        assert!(all.until("account", "other", 100_000).is_none(), "who may write in one namespace stops no other");
+        all.forget(180_000 + REMEMBERED_MS);
+        assert!(!all.any(0), "it is forgotten in the end");
     }
 }

@@ -181,6 +181,22 @@ fn x4_who_withdraws_a_job_after_gangs_were_stopped_for_it_has_nothing_preempted_
     }
 }
 
+/// Else the tenant of a victim could end the nominations of others by deleting a Match, while its pods still end.
+#[test]
+fn x2_a_victim_whose_match_is_deleted_is_waited_for() {
+    let mut stage = Stage::new(None, Twist::None);
+    full(&mut stage, "On").unwrap();
+    stage.keep_back(|call| ["machines", "licenses"].contains(&call.plural.as_str()) && call.verb == Verb::Patch, 2);
+    stage.create(&job("high", &json!({"priority": 5})));
+    stage.until("its offers are to be freed", |stage| stage.kept_back() > 0).unwrap();
+    let found = stage.ours("matches").first().and_then(|found| Some(found["metadata"]["name"].as_str()?.to_owned()));
+    stage.delete("matches", &found.unwrap());
+    stage.pass(3000);
+    assert!(!status(&stage, "high")["nomination"].is_null(), "{}", status(&stage, "high"));
+    stage.release(0);
+    stage.until("high is claimed", |stage| stage.phase("high") == "Claimed").unwrap();
+}
+
 #[test]
 fn x4_what_others_do_to_a_nomination_keeps_nothing_from_the_account_of_its_job() {
     let (mut stage, told) = after_a_release(|stage| {

@@ -153,8 +153,14 @@ fn one_equality(terms: &[CompiledExpr], port: usize) -> Option<(u32, u32)> {
     }
 }
 
+/// How many rows, and how many texts, are looked at in the time of a unit of fuel, where texts are compared by their numbers.
+const ROWS_OF_FUEL: usize = 16;
+const TEXTS_OF_FUEL: usize = 64;
+
 /// The pairs of rows that show the same text in two columns, that of port 0 and another one; none if some show other values.
-fn agreed_by_text((hub, own): (u32, u32), hubs: &Hubs<'_>, rows: &Bits, known: &Known<'_>) -> Option<Agreement> {
+fn agreed_by_text((hub, own): (u32, u32), hubs: &Hubs<'_>, rows: &Bits, known: &mut Known<'_>) -> Option<Agreement> {
+    let looks = (hubs.rows.count() + rows.count()) / ROWS_OF_FUEL + known.table.words.texts() / TEXTS_OF_FUEL;
+    known.table.words.meter.spend(looks as u64);
     let (theirs, ours) = hubs.shown(hub, known).zip(shown(rows, own, known))?;
     let mut agreed = Agreement {
         hubs: who_shows(&theirs, &ours, (hubs.rows, hub), known),

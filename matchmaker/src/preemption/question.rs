@@ -43,7 +43,7 @@ type Free = BTreeMap<String, BTreeMap<String, Amount>>;
 type VictimsFound = (Vec<usize>, Mode, ChoiceCost);
 
 impl PreemptionQuestion<'_> {
-    /// The best gang of the root for which victims are found.
+    /// The best gang of the root for which victims are found. Without victims if gangs that are ending make room for it.
     pub(super) fn ask(
         &self,
         claimed: &mut ClaimedGangs<'_>,
@@ -94,7 +94,6 @@ impl PreemptionQuestion<'_> {
         match best {
             None if steps.is_cut() => Err(NotPreempted::CutShort),
             None => Err(refusal.unwrap_or(NotPreempted::Refused(Refusal::NoCandidate))),
-            Some((_, _, (_, Mode::None, _))) => Err(NotPreempted::Ending),
             Some((_, gang, (victims, mode, _))) => Ok(Proposal { root: self.root.ad, gang, victims, mode }),
         }
     }
@@ -113,7 +112,10 @@ impl PreemptionQuestion<'_> {
         // Young gangs that may not end for it at any age cost no search.
         let times = self.undisturbed_until(self.at(last).possible(claimed, steps));
         let (last, earlier) = times.split_last()?;
-        let mut finds = |time: &i64| self.at(*time).ask(claimed, steps, (&mut *search, &mut *prices)).is_ok();
+        let mut finds = |time: &i64| {
+            let found = self.at(*time).ask(claimed, steps, (&mut *search, &mut *prices));
+            found.is_ok_and(|proposal| !proposal.victims.is_empty())
+        };
         if !finds(last) {
             return None;
         }
