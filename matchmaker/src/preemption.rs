@@ -149,17 +149,9 @@ pub fn preempt(
             now,
         };
         let mut of_root = steps.for_root(turn.submitter);
-        let mut answer = question.ask(&mut claimed, &mut of_root, (search, &mut prices));
-        if matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded) {
-            answer = match question.old_enough_from(&mut claimed, &mut of_root, (search, &mut prices)) {
-                Some(from) => Err(NotPreempted::TooYoung(from)),
-                None if of_root.is_cut() => Err(NotPreempted::CutShort),
-                None => answer,
-            };
-        }
+        let mut answer = question.answer(&mut claimed, &mut of_root, (search, &mut prices));
         let account = Arc::clone(queue.account(turn.root));
         if let Ok(proposal) = &answer
-            && !proposal.victims.is_empty()
             && !is_permitted(&evictions, proposal, &account, preempting)
         {
             answer = Err(NotPreempted::BudgetSpent);
@@ -196,7 +188,8 @@ pub fn preempt(
 fn is_permitted(evictions: &Evictions, proposal: &Proposal, account: &str, preempting: &Preempting<'_>) -> bool {
     let mut victims = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
     let is_internal = victims.all(|victim| *victim.account == *account);
-    evictions.permits(account, proposal.victims.len(), is_internal, &preempting.terms.permitted)
+    let count = proposal.victims.len();
+    count == 0 || evictions.permits(account, count, is_internal, &preempting.terms.permitted)
 }
 
 /// Whether a nomination that was stored is still right, by the same question as before: the gangs that it names, as far as they have not ended,

@@ -43,8 +43,26 @@ type Free = BTreeMap<String, BTreeMap<String, Amount>>;
 type VictimsFound = (Vec<usize>, Mode, ChoiceCost);
 
 impl PreemptionQuestion<'_> {
+    /// The same as [`ask`](Self::ask); where gangs may not be preempted, whether that is only because they are too young.
+    pub(super) fn answer(
+        &self,
+        claimed: &mut ClaimedGangs<'_>,
+        steps: &mut RootSteps,
+        (search, prices): (&mut SideSearches<'_>, &mut Prices),
+    ) -> Result<Proposal, NotPreempted> {
+        let answer = self.ask(claimed, steps, (&mut *search, &mut *prices));
+        if !matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded) {
+            return answer;
+        }
+        match self.old_enough_from(claimed, steps, (search, prices)) {
+            Some(from) => Err(NotPreempted::TooYoung(from)),
+            None if steps.is_cut() => Err(NotPreempted::CutShort),
+            None => answer,
+        }
+    }
+
     /// The best gang of the root for which victims are found. Without victims if gangs that are ending make room for it.
-    pub(super) fn ask(
+    fn ask(
         &self,
         claimed: &mut ClaimedGangs<'_>,
         steps: &mut RootSteps,
@@ -100,7 +118,7 @@ impl PreemptionQuestion<'_> {
 
     /// From when on victims are found for the root, where nothing but their age is against it now. The question is asked at the times at which
     /// gangs will have run for as long as they run undisturbed: first at the last of them, then by halves, for as long as there are steps.
-    pub(super) fn old_enough_from(
+    fn old_enough_from(
         &self,
         claimed: &mut ClaimedGangs<'_>,
         steps: &mut RootSteps,
