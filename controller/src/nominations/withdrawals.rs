@@ -15,11 +15,11 @@ use super::pauses::REMEMBERED_MS;
 use crate::cycle::backoff::Pause;
 
 /// The account of a job, and its namespace: what somebody does to jobs in one namespace matters in no other.
-pub(super) type Tenant = (String, String);
+pub(super) type Withdrawer = (String, String);
 
 /// The rests of tenants, each longer than the one before.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawals(BTreeMap<Tenant, Rest>);
+pub(super) struct Withdrawals(BTreeMap<Withdrawer, Rest>);
 
 #[derive(Debug, Default)]
 struct Rest {
@@ -30,7 +30,7 @@ struct Rest {
 
 impl Withdrawals {
     /// A job was withdrawn. Several that are withdrawn together are one act.
-    pub(super) fn add(&mut self, tenant: Tenant, now: Timestamp, now_ms: u64) {
+    pub(super) fn add(&mut self, tenant: Withdrawer, now: Timestamp, now_ms: u64) {
         let Rest { pause, until } = self.0.entry(tenant).or_default();
         if !pause.lasts(now_ms) {
             let pause_ms = pause.begin(PAUSES.pause_ms(pause.times(), 0), now_ms);
@@ -182,6 +182,8 @@ fn state(kind: AdKind, key: &ObjectKey, objects: &Objects) -> Option<AdState> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
@@ -196,5 +198,65 @@ mod tests {
         assert!(all.until("account", "other", 100_000).is_none(), "who may write in one namespace stops no other");
         all.forget(180_000 + REMEMBERED_MS);
         assert!(!all.any(0), "it is forgotten in the end");
+    }
+    fn member(id: u64, kind: &str, namespace: &str, name: &str) -> Value {
+        json!({"id": id, "kind": kind, "namespace": namespace, "name": name, "uid": name, "generation": 1})
+    }
+
+    /// A Match of the job with these offers, in this state.
+    fn claim(uid: &str, offers: &[(&str, &str)], status: &Value) -> Match {
+        let offers = (1..).zip(offers).map(|(id, (namespace, name))| member(id, "Machine", namespace, name));
+        let members: Vec<Value> = std::iter::once(member(0, "Job", "n", "j")).chain(offers).collect();
+        let cycle = json!({"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 1});
+        let spec = json!({"attempt": 1, "cycle": cycle, "epoch": 0, "reserveTimeoutSeconds": 30, "summary": "", "rank": "0", "members": members});
+        let metadata = json!({"name": uid, "namespace": "n", "uid": uid});
+        let kind = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Match", "metadata": metadata, "spec": spec, "status": status});
+        serde_json::from_value(kind).unwrap()
+    }
+
+    /// What was nominated for the job: an own machine, and one of others.
+    fn nominated(objects: &Objects) -> OwnPart {
+        let gang =
+            json!([member(0, "Job", "n", "j"), member(1, "Machine", "n", "own"), member(2, "Machine", "pool", "m")]);
+        let nomination = json!({"kind": "Preemption", "time": "2026-11-21T14:00:00Z", "victims": ["v"], "gang": gang});
+        OwnPart::of(&serde_json::from_value(nomination).unwrap(), objects)
+    }
+
+    #[test]
+    fn x4_who_takes_an_own_offer_instead_of_those_of_others_has_withdrawn() {
+        let part = nominated(&Objects::default());
+        let is_left = |offers: &[(&str, &str)]| part.is_left_by(&claim("u", offers, &json!({})));
+        assert!(is_left(&[("n", "other")]) && is_left(&[("n", "own"), ("n", "other")]));
+        assert!(!is_left(&[("n", "own"), ("pool", "m")]), "it is what was nominated");
+        assert!(!is_left(&[("pool", "another")]), "an offer of others has become free");
+    }
+
+    #[test]
+    fn x4_who_breaks_off_a_claim_before_its_commit_has_withdrawn() {
+        let broken_off = |status: Value| {
+            let mut objects = Objects::default();
+            objects.put_match(claim("u", &[("n", "own"), ("pool", "m")], &status));
+            nominated(&objects).is_broken_off("u", &objects)
+        };
+        let aborted = |own: &str, other: &str| json!({"decision": "Aborted", "members": [{"id": 1, "vote": own}, {"id": 2, "vote": other}]});
+        assert_eq!(broken_off(json!({})), None, "it is undecided");
+        assert_eq!(broken_off(json!({"decision": "Committed"})), Some(false));
+        assert_eq!(broken_off(aborted("Rejected", "Accepted")), Some(true), "its own offer has refused it");
+        assert_eq!(broken_off(aborted("Pending", "Accepted")), Some(true), "or was silent");
+        assert_eq!(broken_off(aborted("Pending", "Rejected")), Some(false), "the offer of others has refused it");
+        let objects = Objects::default();
+        assert_eq!(nominated(&objects).is_broken_off("u", &objects), Some(true), "the Match was deleted");
+    }
+
+    #[test]
+    fn x4_a_victim_of_the_own_namespace_that_ends_slowly_is_the_tenants_own_doing() {
+        let mut objects = Objects::default();
+        objects.put_match(claim("v", &[("pool", "m")], &json!({"decision": "Released"})));
+        let mut machine = crds::Machine::new("m", crds::MachineSpec::default());
+        machine.metadata.namespace = Some("pool".to_owned());
+        assert!(!nominated(&objects).has_own_victim(&objects), "it has ended");
+        machine.status = Some(serde_json::from_value(json!({"claims": {"v": {"match": "n/v"}}})).unwrap());
+        objects.machines.put(machine);
+        assert!(nominated(&objects).has_own_victim(&objects));
     }
 }
