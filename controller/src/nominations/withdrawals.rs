@@ -30,8 +30,8 @@ struct Rest {
 
 impl Withdrawals {
     /// A job was withdrawn. Several that are withdrawn together are one act.
-    pub(super) fn add(&mut self, tenant: Withdrawer, now: Timestamp, now_ms: u64) {
-        let Rest { pause, until } = self.0.entry(tenant).or_default();
+    pub(super) fn add(&mut self, who: Withdrawer, now: Timestamp, now_ms: u64) {
+        let Rest { pause, until } = self.0.entry(who).or_default();
         if !pause.lasts(now_ms) {
             let pause_ms = pause.begin(PAUSES.pause_ms(pause.times(), 0), now_ms);
             *until = now.checked_add(Duration::from_millis(pause_ms)).unwrap_or(now);
