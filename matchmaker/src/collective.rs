@@ -539,7 +539,7 @@ struct Turns<'s> {
 /// A root by its band, its priority and its age.
 type ByAge = (Reverse<i32>, Reverse<i32>, i64, AdId);
 
-/// A snapshot with only those roots that can be among the first `count`, whoever gets a gang: the first `count` of each submitter. With
+/// A snapshot with only those roots that can be among the first `count`, whichever roots get a gang: the first `count` of each submitter. With
 /// accounts, all roots stay.
 fn first_roots(snapshot: &Snapshot, count: usize) -> Cow<'_, Snapshot> {
     let mut waiting: BTreeMap<&str, Vec<ByAge>> = BTreeMap::new();

@@ -66,7 +66,7 @@ pub(crate) struct Nominations {
     judged: BTreeMap<NominationId, bool>,
     /// Jobs that nothing is preempted for: what was nominated for them last was not claimed.
     pauses: JobPauses<()>,
-    /// Accounts that nothing is preempted for: a job of theirs was withdrawn after gangs had been stopped for it.
+    /// Accounts that nothing is preempted for in a namespace: a job there was withdrawn after gangs had been stopped for it.
     withdrawals: Withdrawals,
     /// By uid, the Matches of undecided claims of what gangs were stopped for, each with its account.
     claiming: BTreeMap<String, (String, OwnPart)>,
@@ -247,7 +247,10 @@ impl Nominations {
             }
             if seen.has_released && seen.is_withdrawn(claim, objects) {
                 self.withdrawals.add((seen.account, seen.own.namespace().to_owned()), now, now_ms);
-            } else if let Some(claim) = claim.filter(|_| seen.has_released) {
+            } else if let Some(claim) = claim.filter(|_| seen.has_released)
+                && objects.matches.by_uid(&claim.uid).is_some()
+            {
+                // A Match that was not seen yet is not one that was deleted.
                 self.claiming.insert(claim.uid.clone(), (seen.account, seen.own));
             }
             return;

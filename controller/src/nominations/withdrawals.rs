@@ -14,12 +14,12 @@ use super::PAUSES;
 use super::pauses::REMEMBERED_MS;
 use crate::cycle::backoff::Pause;
 
-/// The account of a job, and its namespace: what somebody does to jobs in one namespace matters in no other.
+/// The account of a job, and its namespace: a withdrawal in one namespace has no effect in others.
 pub(super) type Withdrawer = (String, String);
 
-/// The rests of tenants, each longer than the one before.
+/// The rests by account and namespace, each longer than the one before.
 #[derive(Debug, Default)]
-pub(super) struct Withdrawals(BTreeMap<Withdrawer, Rest>);
+pub(super) struct Withdrawals(BTreeMap<String, BTreeMap<String, Rest>>);
 
 #[derive(Debug, Default)]
 struct Rest {
@@ -30,8 +30,8 @@ struct Rest {
 
 impl Withdrawals {
     /// A job was withdrawn. Several that are withdrawn together are one act.
-    pub(super) fn add(&mut self, who: Withdrawer, now: Timestamp, now_ms: u64) {
-        let Rest { pause, until } = self.0.entry(who).or_default();
+    pub(super) fn add(&mut self, (account, namespace): Withdrawer, now: Timestamp, now_ms: u64) {
+        let Rest { pause, until } = self.0.entry(account).or_default().entry(namespace).or_default();
         if !pause.lasts(now_ms) {
             let pause_ms = pause.begin(PAUSES.pause_ms(pause.times(), 0), now_ms);
             *until = now.checked_add(Duration::from_millis(pause_ms)).unwrap_or(now);
@@ -40,24 +40,26 @@ impl Withdrawals {
 
     /// Forgets what was long ago.
     pub(super) fn forget(&mut self, now_ms: u64) {
-        self.0.retain(|_, rest| now_ms < rest.pause.until_ms().saturating_add(REMEMBERED_MS));
+        self.0.retain(|_, rests| {
+            rests.retain(|_, rest| now_ms < rest.pause.until_ms().saturating_add(REMEMBERED_MS));
+            !rests.is_empty()
+        });
     }
 
     /// Until when nothing is preempted for jobs of an account in a namespace; none if something may be.
     pub(super) fn until(&self, account: &str, namespace: &str, now_ms: u64) -> Option<Timestamp> {
-        let lasting = self.0.iter().filter(|(_, rest)| rest.pause.lasts(now_ms));
-        let mut own = lasting.filter(|((own, of), _)| own == account && of == namespace);
-        own.next().map(|(_, rest)| rest.until)
+        let rest = self.0.get(account)?.get(namespace)?;
+        rest.pause.lasts(now_ms).then_some(rest.until)
     }
 
-    /// Whether nothing is preempted for some tenant.
+    /// Whether nothing is preempted for some account.
     pub(super) fn any(&self, now_ms: u64) -> bool {
-        self.0.values().any(|rest| rest.pause.lasts(now_ms))
+        self.0.values().flat_map(BTreeMap::values).any(|rest| rest.pause.lasts(now_ms))
     }
 
     /// When rests end.
     pub(super) fn ends(&self) -> impl Iterator<Item = u64> {
-        self.0.values().map(|rest| rest.pause.until_ms())
+        self.0.values().flat_map(BTreeMap::values).map(|rest| rest.pause.until_ms())
     }
 }
 
@@ -160,8 +162,8 @@ fn key_of(member: &Member) -> ObjectKey {
     ObjectKey::new(&member.namespace, &member.name)
 }
 
-/// The state of a job that is not over, or of an offer whose agent is not lost. An ad that is not accepted is as it was, for others can have taken
-/// its room, but not one that is too large.
+/// The state of a job that is not over, or of an offer whose agent is not lost. An ad that is not accepted is as it was, since other ads may have
+/// taken its room; one that is too large is not.
 fn state(kind: AdKind, key: &ObjectKey, objects: &Objects) -> Option<AdState> {
     match kind {
         AdKind::Job => {

@@ -200,7 +200,7 @@ fn x2_a_victim_whose_match_is_deleted_is_waited_for() {
 #[test]
 fn x4_what_others_do_to_a_nomination_keeps_nothing_from_the_account_of_its_job() {
     let (mut stage, told) = after_a_release(|stage| {
-        // Nobody frees the offers in time. Then it is no matter what the job does.
+        // The offers do not become free in time. After that, the job may be suspended.
         stage.pass(600_000);
         assert!(status(stage, "first")["nomination"].is_null());
         stage.merge("jobs", "first", &json!({"suspend": true}));
