@@ -153,10 +153,13 @@ fn a_workload_whose_ad_is_missing_is_told_so() {
         described.contains("AdMissing").then_some(described)
     });
     assert!(described.contains("job.gangmatch.dev `no-such-ad` does not exist in namespace"), "{described}");
+    let mine = json!({"kind": "Pod", "name": "mine", "namespace": here.name, "missingJob": "no-such-ad"});
+    assert!(here.held_for_nothing().contains(&mine));
     // Once the ad is there, all is well.
     ad(&here, &["cpu"]);
     here.kubectl(&["label", "pod", "mine", "--overwrite", "gangmatch.dev/ad=needs-sim"], None);
     here.wait_reason(&derived(&here, "mine"), "Matched", "NoCandidates");
+    assert!(!here.held_for_nothing().iter().any(|held| held["namespace"] == here.name));
 }
 
 /// What kubectl describe says once it has this word in it.

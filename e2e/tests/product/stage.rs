@@ -187,8 +187,16 @@ impl Namespace {
 
     /// What `kubectl gangmatch why -o json` says of a job or an offer, such as `machine/m`.
     pub(crate) fn why(&self, subject: &str) -> Value {
-        let arguments = ["why", subject, "-n", &self.name, "-o", "json"];
-        let output = product::plugin(self.access(), self.access().kubeconfig(), &arguments).unwrap();
+        self.plugin(&["why", subject, "-n", &self.name, "-o", "json"])
+    }
+
+    /// The workloads of which `kubectl gangmatch status` says that they are held for a Job that does not exist.
+    pub(crate) fn held_for_nothing(&self) -> Vec<Value> {
+        self.plugin(&["status", "-o", "json"])["held"].as_array().unwrap().clone()
+    }
+
+    fn plugin(&self, arguments: &[&str]) -> Value {
+        let output = product::plugin(self.access(), self.access().kubeconfig(), arguments).unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     }
 

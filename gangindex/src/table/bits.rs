@@ -141,9 +141,32 @@ impl Bits {
         self.words.iter().zip(&other.words).any(|(own, other)| own & other != 0)
     }
 
+    /// Whether each member of the set is one of another, too.
+    pub(crate) fn is_within(&self, other: &Bits) -> bool {
+        (0..self.words.len()).all(|place| self.word(place) & !other.word(place) == 0)
+    }
+
+    /// How many members two sets have in common.
+    pub(crate) fn count_in(&self, other: &Bits) -> usize {
+        self.words.iter().zip(&other.words).map(|(own, other)| as_usize((own & other).count_ones())).sum()
+    }
+
+    /// Adds the set to those that were noted: what is in one of them at least, and what is in two or more.
+    pub(crate) fn note(&self, once: &mut Bits, twice: &mut Bits) {
+        for noted in [&mut *once, &mut *twice] {
+            if noted.words.len() < self.words.len() {
+                noted.words.resize(self.words.len(), 0);
+            }
+        }
+        for ((own, once), twice) in self.words.iter().zip(&mut once.words).zip(&mut twice.words) {
+            *twice |= *once & own;
+            *once |= own;
+        }
+    }
+
     /// How many members the set has.
     pub(crate) fn count(&self) -> usize {
-        self.words.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
+        self.words.iter().map(|word| as_usize(word.count_ones())).sum()
     }
 
     /// The smallest row of the set that is not below `from`.

@@ -101,19 +101,24 @@ fn fails(view: &View, step: &Step, place: usize) -> Bits {
     fails
 }
 
+/// The rows that a conjunct of offers' constraints refuses: the number of the offers' [`ClassTerms`](super::view::ClassTerms),
+/// the conjunct, and the rows.
+type Refusal<'s> = (usize, usize, &'s Bits);
+
 /// The rows that each part of the offers refuses.
-fn their_fails(view: &View, step: &Step) -> Vec<(usize, usize, Bits)> {
-    let mut all: Vec<(usize, usize, Bits)> = step.their_fails.clone();
+fn their_fails<'s>(view: &'s View, step: &'s Step) -> Vec<Refusal<'s>> {
+    let mut all: Vec<Refusal<'_>> =
+        step.their_fails.iter().map(|(number, place, fails)| (*number, *place, fails)).collect();
     for (number, terms) in view.terms.iter().enumerate() {
         for (place, part) in terms.parts.iter().enumerate() {
             if let Answered::Fails { rows, .. } = part
                 && rows.any()
             {
-                all.push((number, place, rows.clone()));
+                all.push((number, place, rows));
             }
         }
         if terms.missing {
-            all.push((number, 0, terms.rows.clone()));
+            all.push((number, 0, &terms.rows));
         }
     }
     all.sort_by_key(|(number, place, _)| (*number, *place));
@@ -121,7 +126,7 @@ fn their_fails(view: &View, step: &Step) -> Vec<(usize, usize, Bits)> {
 }
 
 /// The candidates that exactly one thing stands against: a part of the root's, the owners, or the request.
-fn only(view: &View, step: &Step, own: &[Bits], their: &[(usize, usize, Bits)]) -> Bits {
+fn only(view: &View, step: &Step, own: &[Bits], their: &[Refusal<'_>]) -> Bits {
     let mut owners = Bits::none(step.candidates.len());
     for (_, _, fails) in their {
         owners.or(fails);
@@ -138,10 +143,7 @@ fn only(view: &View, step: &Step, own: &[Bits], their: &[(usize, usize, Bits)]) 
 fn exactly_one<'b>(sets: impl Iterator<Item = &'b Bits>, among: Bits) -> Bits {
     let (mut once, mut twice) = (Bits::none(among.len()), Bits::none(among.len()));
     for set in sets {
-        let mut again = once.clone();
-        again.and(set);
-        twice.or(&again);
-        once.or(set);
+        set.note(&mut once, &mut twice);
     }
     once.and_not(&twice);
     once.and(&among);
@@ -152,7 +154,7 @@ fn owners(
     view: &View,
     step: &Step,
     own: &[Bits],
-    their: &[(usize, usize, Bits)],
+    their: &[Refusal<'_>],
     home: &Bits,
     known: &Known<'_>,
 ) -> Vec<OwnerCount> {
@@ -163,23 +165,17 @@ fn owners(
     if !wanted.any() {
         return Vec::new();
     }
+    let refusals: Vec<&Refusal<'_>> = their.iter().filter(|(_, _, fails)| fails.meets(&wanted)).collect();
     let mut fitting = wanted.clone();
     fitting.and(&view.fits);
-    let only = exactly_one(their.iter().map(|(_, _, fails)| fails), fitting);
-    let mut owners = Vec::new();
-    for (number_of_terms, place, fails) in their {
-        let mut refusing = fails.clone();
-        refusing.and(&wanted);
-        if !refusing.any() {
-            continue;
-        }
-        let refuses = size(&refusing);
-        refusing.and(&only);
+    let only = exactly_one(refusals.iter().map(|(_, _, fails)| *fails), fitting);
+    let mut owners = Vec::with_capacity(refusals.len());
+    for (number_of_terms, place, fails) in refusals {
         let Some(terms) = view.terms.get(*number_of_terms) else { continue };
-        let mut strangers = terms.rows.clone();
-        strangers.and_not(home);
-        let text = if strangers.any() { None } else { text(terms.offer_class, *place, known) };
-        let only_failure = size(&refusing);
+        let is_of_home = terms.rows.is_within(home);
+        let text = if is_of_home { text(terms.offer_class, *place, known) } else { None };
+        let both = |rows: &Bits| u64::from(as_u32(fails.count_in(rows)));
+        let (refuses, only_failure) = (both(&wanted), both(&only));
         owners.push(OwnerCount { terms: *number_of_terms, conjunct: *place, text, refuses, only_failure });
     }
     owners

@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use foldhash::fast::RandomState;
 
+use super::equal_texts::ShownTexts;
 use crate::search::candidates::Known;
 use crate::table::{Bits, as_usize};
 use crate::term::{CompiledExpr, RowContext, Var};
@@ -19,9 +20,14 @@ pub(crate) struct Agreement {
     pub(crate) rows: Bits,
 }
 
-/// By condition, each on one attribute of both sides, and by the code at the other port: the rows that agree at port 0.
+/// What is known of joins.
 #[derive(Default)]
-pub(crate) struct JoinMemo(RefCell<HashMap<(CompiledExpr, u32), Rc<Bits>, RandomState>>);
+pub(crate) struct JoinMemo {
+    /// By condition, each on one attribute of both sides, and by the code at the other port: the rows that agree at port 0.
+    hubs: RefCell<HashMap<(CompiledExpr, u32), Rc<Bits>, RandomState>>,
+    /// What rows show to joins by equal texts.
+    pub(crate) shown: ShownTexts,
+}
 
 /// How many values there may be at the other port, and how many are remembered of all conditions.
 const VALUES_MAX: usize = 64;
@@ -71,7 +77,7 @@ impl JoinMemo {
         known: &mut Known<'_>,
     ) -> Option<Rc<Bits>> {
         let place = (term.clone(), code);
-        if let Some(met) = self.0.borrow().get(&place) {
+        if let Some(met) = self.hubs.borrow().get(&place) {
             return Some(Rc::clone(met));
         }
         let (columns, words, context) = known.table.row_context();
@@ -83,7 +89,7 @@ impl JoinMemo {
         };
         let truths: Vec<bool> = column.examples().into_iter().map(truth).collect::<Option<_>>()?;
         let met = Rc::new(column.rows_of(&truths));
-        let mut all = self.0.borrow_mut();
+        let mut all = self.hubs.borrow_mut();
         if all.len() < MET_MAX {
             all.insert(place, Rc::clone(&met));
         }

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
+use super::equal_texts::{TextColumn, without_themselves};
 use super::join_memo::{Agreement, JoinMemo};
 use crate::search::candidates::Known;
 use crate::search::hash_index::{HashKey, key};
-use crate::table::{Bits, Cell, Symbol, as_usize};
+use crate::table::{Bits, Cell, as_usize};
 use crate::term::{CompiledExpr, RowContext, Var};
 
 /// What a row has in some columns.
@@ -28,23 +29,23 @@ pub(crate) struct Hubs<'b> {
     /// Rows at port 0.
     pub(crate) rows: &'b Bits,
     met: &'b JoinMemo,
-    /// By column: the texts that they show.
-    shown: RefCell<Vec<(u32, Option<Rc<ShownTexts>>)>>,
+    /// By column: the texts that they show, see [`TextColumn::texts_of`].
+    texts: RefCell<Vec<(u32, Option<Rc<Vec<bool>>>)>>,
 }
 
 impl<'b> Hubs<'b> {
     /// These rows, with the memo of the pool.
     pub(crate) fn of(rows: &'b Bits, met: &'b JoinMemo) -> Hubs<'b> {
-        Hubs { rows, met, shown: RefCell::default() }
+        Hubs { rows, met, texts: RefCell::default() }
     }
 
-    fn shown(&self, column: u32, known: &Known<'_>) -> Option<Rc<ShownTexts>> {
-        if let Some((_, shown)) = self.shown.borrow().iter().find(|(own, _)| *own == column) {
-            return shown.clone();
+    fn texts(&self, column: u32, shown: &TextColumn<'_>) -> Option<Rc<Vec<bool>>> {
+        if let Some((_, texts)) = self.texts.borrow().iter().find(|(own, _)| *own == column) {
+            return texts.clone();
         }
-        let shown = shown(self.rows, column, known).map(Rc::new);
-        self.shown.borrow_mut().push((column, shown.clone()));
-        shown
+        let texts = shown.texts_of(self.rows).map(Rc::new);
+        self.texts.borrow_mut().push((column, texts.clone()));
+        texts
     }
 }
 
@@ -56,10 +57,11 @@ pub(crate) fn agreed_rows(
     port: usize,
     known: &mut Known<'_>,
 ) -> Option<Bits> {
-    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows))
-        && let Some((theirs, ours)) = hubs.shown(hub, known).zip(shown(rows, own, known))
-    {
-        return Some(who_shows(&ours, &theirs, (rows, own), known));
+    if let Some((hub, own)) = one_equality(terms, port).filter(|_| !hubs.rows.meets(rows)) {
+        let [of_hubs, of_rows] = [hubs.met.shown.column(hub, known)?, hubs.met.shown.column(own, known)?];
+        if let Some(theirs) = hubs.texts(hub, &of_hubs).filter(|_| of_rows.has_only_texts(rows)) {
+            return Some(of_rows.rows_with(&theirs, rows));
+        }
     }
     agreed(terms, hubs, rows, port, known).map(|agreed| agreed.rows)
 }
@@ -161,87 +163,11 @@ const TEXTS_OF_FUEL: usize = 64;
 fn agreed_by_text((hub, own): (u32, u32), hubs: &Hubs<'_>, rows: &Bits, known: &mut Known<'_>) -> Option<Agreement> {
     let looks = (hubs.rows.count() + rows.count()) / ROWS_OF_FUEL + known.table.words.texts() / TEXTS_OF_FUEL;
     known.table.words.meter.spend(looks as u64);
-    let (theirs, ours) = hubs.shown(hub, known).zip(shown(rows, own, known))?;
-    let mut agreed = Agreement {
-        hubs: who_shows(&theirs, &ours, (hubs.rows, hub), known),
-        rows: who_shows(&ours, &theirs, (rows, own), known),
-    };
-    let mut both = hubs.rows.clone();
-    both.and(rows);
-    if both.any() {
-        // A row that shows the same in both columns does not agree with itself.
-        let [of_hubs, of_rows] = [TextsOfRows::of(&theirs, hub, known)?, TextsOfRows::of(&ours, own, known)?];
-        let [hubs_with, rows_with] = [of_hubs.counts(hubs.rows, known), of_rows.counts(rows, known)];
-        for row in both.iter() {
-            let Some(text) = of_hubs.text(row).filter(|text| of_rows.text(row) == Some(*text)) else { continue };
-            let is_alone = |counts: &[u32]| counts.get(text.place()).is_some_and(|count| *count < 2);
-            if is_alone(&rows_with) {
-                agreed.hubs.set(as_usize(row), false);
-            }
-            if is_alone(&hubs_with) {
-                agreed.rows.set(as_usize(row), false);
-            }
-        }
-    }
-    Some(agreed)
-}
-
-/// The text that each row shows in a column.
-struct TextsOfRows<'t> {
-    shown: &'t ShownTexts,
-    codes: &'t [u32],
-}
-
-impl<'t> TextsOfRows<'t> {
-    fn of(shown: &'t ShownTexts, column: u32, known: &'t Known<'_>) -> Option<TextsOfRows<'t>> {
-        Some(TextsOfRows { shown, codes: known.table.columns.get(column)?.codes() })
-    }
-
-    fn text(&self, row: u32) -> Option<Symbol> {
-        self.shown.get(as_usize(*self.codes.get(as_usize(row))?)).copied().flatten()
-    }
-
-    /// By text: how many rows of a set show it.
-    fn counts(&self, set: &Bits, known: &Known<'_>) -> Vec<u32> {
-        let mut counts = vec![0; known.table.words.texts()];
-        for text in set.iter().filter_map(|row| self.text(row)) {
-            counts.get_mut(text.place()).into_iter().for_each(|count| *count += 1);
-        }
-        counts
-    }
-}
-
-/// By code: the text that some row of a set shows.
-type ShownTexts = Vec<Option<Symbol>>;
-
-/// The texts that rows show in a column; none if some show other values, which may be equal in other ways.
-fn shown(rows: &Bits, column: u32, known: &Known<'_>) -> Option<ShownTexts> {
-    let column = known.table.columns.get(column)?;
-    let mut seen = vec![false; column.cells().len()];
-    for code in rows.iter().filter_map(|row| column.codes().get(as_usize(row))) {
-        seen.get_mut(as_usize(*code)).into_iter().for_each(|seen| *seen = true);
-    }
-    let text = |(cell, seen): (&Cell, bool)| match cell {
-        Cell::Text(id) if seen => Some(Some(known.table.words.folded(*id))),
-        // Equal to nothing.
-        Cell::Undefined => Some(None),
-        _ if !seen => Some(None),
-        _ => None,
-    };
-    column.cells().iter().zip(seen).map(text).collect()
-}
-
-/// The rows of a set that show one of some texts in a column.
-fn who_shows(own: &ShownTexts, others: &ShownTexts, (set, column): (&Bits, u32), known: &Known<'_>) -> Bits {
-    let mut theirs = vec![false; known.table.words.texts()];
-    for text in others.iter().flatten() {
-        theirs.get_mut(text.place()).into_iter().for_each(|theirs| *theirs = true);
-    }
-    let shared = |text: &Option<Symbol>| text.is_some_and(|text| theirs.get(text.place()) == Some(&true));
-    let good: Vec<bool> = own.iter().map(shared).collect();
-    let mut rows = known.table.columns.get(column).map(|column| column.rows_of(&good)).unwrap_or_default();
-    rows.and(set);
-    rows
+    let [of_hubs, of_rows] = [hubs.met.shown.column(hub, known)?, hubs.met.shown.column(own, known)?];
+    let (theirs, ours) = hubs.texts(hub, &of_hubs).zip(of_rows.texts_of(rows))?;
+    let (mut good_hubs, mut good_rows) = (of_hubs.rows_with(&ours, hubs.rows), of_rows.rows_with(&theirs, rows));
+    without_themselves((&of_hubs, hubs.rows, &mut good_hubs), (&of_rows, rows, &mut good_rows));
+    Some(Agreement { hubs: good_hubs, rows: good_rows })
 }
 
 /// How many comparisons there may be for each different row, and how many in any case.

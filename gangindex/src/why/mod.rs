@@ -1,6 +1,7 @@
 //! Explains roots without a gang: for all offers at once where that is possible, else by trying them.
 
 mod counts;
+mod equal_texts;
 mod explainer;
 mod join_memo;
 mod joined;

@@ -31,6 +31,16 @@ pub(crate) struct Right {
 
 impl std::error::Error for Failure {}
 
+impl Failure {
+    /// The resource with its group for which a right is missing, if it is that.
+    pub(crate) fn refused_resource(&self) -> Option<String> {
+        match self {
+            Failure::Forbidden(right) => Some(right.full_resource()),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

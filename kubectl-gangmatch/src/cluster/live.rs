@@ -94,8 +94,7 @@ pub(crate) fn pool(kubectl: &Kubectl<'_>, namespace: Option<&str>, kinds: &[Kind
     let mut found = Pool { objects: Objects::new(OwnerTrust::Stamped), ..Pool::default() };
     let mut items = listed.items;
     let is_refused = |kind: &&Kind| {
-        let of_kind = |failure: &Failure| matches!(failure, Failure::Forbidden(right) if right.full_resource() == kind.resource());
-        listed.failures.iter().any(of_kind)
+        listed.failures.iter().filter_map(Failure::refused_resource).any(|resource| resource == kind.resource())
     };
     found.partly = kinds.iter().filter(is_refused).copied().collect();
     let narrower: Vec<Kind> = found.partly.iter().copied().filter(|kind| kind.is_namespaced()).collect();

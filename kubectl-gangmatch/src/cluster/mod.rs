@@ -2,6 +2,7 @@
 //! the user who runs the plugin.
 
 mod failure;
+mod held;
 mod kubectl;
 mod live;
 mod source;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 use jiff::Timestamp;
 
 pub(crate) use failure::Failure;
+pub(crate) use held::{Held, without_job};
 pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
 pub(crate) use source::{ClusterSource, NamespaceSource, NamespacesSource, PoolSource, Shown, read};

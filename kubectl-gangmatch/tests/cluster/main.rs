@@ -22,24 +22,32 @@ mod tests {
         let text = std::fs::read_to_string(here().join("pool.yaml")).unwrap();
         let objects: Vec<Value> = text.split("\n---\n").map(|part| serde_saphyr::from_str(part).unwrap()).collect();
         let write = |name: &str, value: &Value| std::fs::write(folder.join(name), value.to_string()).unwrap();
-        let of_kind = |kind: &str| -> Vec<&Value> { objects.iter().filter(|object| object["kind"] == kind).collect() };
+        let of_kind = |group: &str, kind: &str| -> Vec<&Value> {
+            let is = |object: &&Value| {
+                let api = object["apiVersion"].as_str().unwrap();
+                object["kind"] == kind && api.rsplit_once('/').map_or("", |(group, _)| group) == group
+            };
+            objects.iter().filter(is).collect()
+        };
         let text = |object: &Value, name: &str| object["metadata"][name].as_str().unwrap().to_owned();
-        for object in of_kind("Event") {
+        for object in of_kind("", "Event") {
             let of = &object["involvedObject"];
             write(
                 &format!("events.{}.{}.json", of["kind"].as_str().unwrap(), of["name"].as_str().unwrap()),
                 &json!({"items": [object]}),
             );
         }
-        for (kind, resource) in [
-            ("Job", "jobs.gangmatch.dev"),
-            ("Machine", "machines.gangmatch.dev"),
-            ("License", "licenses.gangmatch.dev"),
-            ("Match", "matches.gangmatch.dev"),
-            ("Lease", "leases.coordination.k8s.io"),
+        for (group, kind, resource) in [
+            ("gangmatch.dev", "Job", "jobs.gangmatch.dev"),
+            ("gangmatch.dev", "Machine", "machines.gangmatch.dev"),
+            ("gangmatch.dev", "License", "licenses.gangmatch.dev"),
+            ("gangmatch.dev", "Match", "matches.gangmatch.dev"),
+            ("coordination.k8s.io", "Lease", "leases.coordination.k8s.io"),
+            ("batch", "Job", "jobs.batch"),
+            ("", "Pod", "pods"),
         ] {
             let (mut items, mut in_namespaces) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
-            for object in of_kind(kind) {
+            for object in of_kind(group, kind) {
                 let (namespace, name) = (text(object, "namespace"), text(object, "name"));
                 write(&format!("{namespace}.{resource}.{name}.json"), object);
                 in_namespaces.entry(namespace).or_default().push(object.to_string());

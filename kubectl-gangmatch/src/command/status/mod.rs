@@ -13,15 +13,15 @@ use jiff::Timestamp;
 use pool::{Objects, OfferRef, usage};
 use serde::Serialize;
 
-use crate::cluster::{Kind, NamespaceSource};
+use crate::cluster::{Held, Kind, NamespaceSource, without_job};
 use crate::output::{self, AnswerOptions};
 pub(crate) use leader::Leader;
 pub(crate) use text::text;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Prints whether a controller leads, the machines by state, the seats of each license, and the jobs by phase and reason, of all
-namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take, which is nothing
+Prints whether a controller leads, the machines by state, the seats of each license, the jobs by phase and reason, and the
+workloads that are held for a Job that does not exist, of all namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take, which is nothing
 of an offer that is draining or unavailable.
 
 Examples:
@@ -62,6 +62,8 @@ pub(crate) struct Status {
     pub(crate) machine_resources: Vec<Amounts>,
     pub(crate) licenses: Vec<License>,
     pub(crate) jobs: Vec<Jobs>,
+    /// Workloads that are held for a Job that does not exist.
+    pub(crate) held: Vec<Held>,
 }
 
 /// How many claims there are.
@@ -106,6 +108,9 @@ pub(crate) fn run(arguments: &StatusArguments, out: &mut impl Write) -> anyhow::
     let (pool, now) = (source.read(&KINDS)?, source.time());
     let mut status = status(&pool.objects);
     status.controller = source.kubectl().map(|kubectl| Leader::read(&kubectl, controller_namespace, now));
+    if let Some(kubectl) = source.kubectl() {
+        status.held = without_job(&kubectl, &source.namespace(), &pool.objects)?;
+    }
     output.print(out, &text(&status, now), &status)?;
     output::remarks(&pool)?;
     let is_led = status.controller.is_none_or(|leader| leader.leads != Some(false));

@@ -2,9 +2,15 @@
 
 use jiff::Timestamp;
 
+use pool::noun;
+
 use super::{Amounts, Jobs, License, Status};
 use crate::ages::age;
+use crate::cluster::Held;
 use crate::table::table;
+
+/// How many held workloads are printed.
+const HELD_MAX: usize = 20;
 
 /// The status as text.
 pub(crate) fn text(status: &Status, now: Timestamp) -> String {
@@ -48,6 +54,18 @@ pub(crate) fn text(status: &Status, now: Timestamp) -> String {
         let rows: Vec<Vec<String>> =
             status.jobs.iter().map(|jobs| vec![jobs.phase.clone(), jobs.count.to_string(), reason(jobs)]).collect();
         text.push_str(&format!("\n{}", table(&["PHASE", "JOBS", "REASON"], &rows, 0)));
+    }
+    if !status.held.is_empty() {
+        let row = |held: &Held| {
+            let name = format!("{}/{}", held.namespace, held.name);
+            vec![noun(held.kind).to_owned(), name, held.missing_job.clone()]
+        };
+        let rows: Vec<Vec<String>> = status.held.iter().take(HELD_MAX).map(row).collect();
+        text.push_str(&format!("\n{}", table(&["HELD", "NAME", "MISSING JOB"], &rows, 0)));
+        let more = status.held.len().saturating_sub(HELD_MAX);
+        if more > 0 {
+            text.push_str(&format!("{more} more are held for a Job that does not exist; -o json prints them all.\n"));
+        }
     }
     text
 }
