@@ -24,13 +24,16 @@ struct Group {
     agrees: bool,
 }
 
+/// By text: whether it is shown; none if that cannot be said.
+type Texts = Option<Rc<Vec<bool>>>;
+
 /// Rows of port 0, and what is known of them: many are asked whether they agree with them.
 pub(crate) struct Hubs<'b> {
     /// Rows at port 0.
     pub(crate) rows: &'b Bits,
     met: &'b JoinMemo,
     /// By column: the texts that they show, see [`TextColumn::texts_of`].
-    texts: RefCell<Vec<(u32, Option<Rc<Vec<bool>>>)>>,
+    texts: RefCell<Vec<(u32, Texts)>>,
 }
 
 impl<'b> Hubs<'b> {
@@ -39,7 +42,7 @@ impl<'b> Hubs<'b> {
         Hubs { rows, met, texts: RefCell::default() }
     }
 
-    fn texts(&self, column: u32, shown: &TextColumn<'_>) -> Option<Rc<Vec<bool>>> {
+    fn texts(&self, column: u32, shown: &TextColumn<'_>) -> Texts {
         if let Some((_, texts)) = self.texts.borrow().iter().find(|(own, _)| *own == column) {
             return texts.clone();
         }
