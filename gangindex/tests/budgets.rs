@@ -377,6 +377,12 @@ mod tests {
         format!("[Ports = {{{}}}]", (0..ports).map(port).collect::<Vec<_>>().join(", "))
     }
 
+    /// A condition of many terms, true of all machines.
+    fn long_sum(job: usize) -> String {
+        let sum: Vec<String> = (0..40).map(|term| format!("other.{}", ["M", "Memory"][term % 2])).collect();
+        format!("{} >= -{job}", sum.join(" + "))
+    }
+
     #[test]
     fn t3_reasons_take_as_many_steps_as_conditions_are_long_and_as_there_are_ports() {
         let explained = |ad: &dyn Fn(usize) -> String| {
@@ -389,6 +395,23 @@ mod tests {
             [(8, 1, 1), (1, 1, 40), (8, 20, 20)].map(|size| explained(&|number| long_conditions(number, size)));
         println!("{usual}; {ports}, {long} and {both} of 300");
         assert!(usual > 3 * ports && usual > 20 * long && ports > 0 && both == 0, "{usual}; {ports} {long} {both}");
+    }
+
+    #[test]
+    fn x7_who_has_no_reason_for_want_of_steps_may_wait_for_others() {
+        // One machine of 2000, which another job has; and conditions that take long to explain.
+        let ad = |job: usize| format!("[Requirements = other.M == 7 && {}]", long_sum(job));
+        let jobs = |pool: Pool, number: usize| pool.job("bob", &format!("b{number:03}"), &ad(number));
+        let pool = (0..300).fold(Pool::default().machines(2000), jobs);
+        let pool = pool.jobs("carol", 1, "[Requirements = other.M < -1]");
+        let pool = pool.job("carol", "first", "[Requirements = other.M == 7]");
+        let (gangs, cycle, _) = run(&pool, &config());
+        assert_eq!((gangs.len(), cycle.gave_up.len()), (1, 0));
+        assert!(cycle.unexplained.len() > 200, "{}", cycle.unexplained.len());
+        let short = cycle.short_of_capacity();
+        let never =
+            cycle.unmatched.iter().find(|found| found.why.verdict == Verdict::NoCandidates { port: 0 }).unwrap();
+        assert!(short.len() == 300 && !short.contains(&never.root), "all but the one that no machine satisfies");
     }
 
     #[test]

@@ -127,6 +127,24 @@ pub struct Cycle {
 }
 
 impl Cycle {
+    /// The roots without a gang that may have one once others have ended: those of which that is known, and those that were searched to the
+    /// end and whose reason is not known, because it takes more steps than there were for it.
+    pub fn short_of_capacity(&self) -> BTreeSet<AdId> {
+        let gave_up: BTreeSet<AdId> = self.gave_up.iter().copied().collect();
+        let with = |is: fn(&Verdict) -> bool| self.unmatched.iter().filter(move |own| is(&own.why.verdict));
+        let unknown = with(|why| *why == Verdict::GaveUp).map(|own| &own.root).chain(&self.unexplained);
+        let unknown = unknown.filter(|root| !gave_up.contains(root)).copied();
+        with(|why| *why == Verdict::WaitingForCapacity).map(|own| own.root).chain(unknown).collect()
+    }
+
+    /// The same, and those that would exceed a quota.
+    pub fn short_of_capacity_or_quota(&self) -> BTreeSet<AdId> {
+        let exceeds = |own: &&Unmatched| matches!(own.why.verdict, Verdict::QuotaExceeded(_));
+        let mut short = self.short_of_capacity();
+        short.extend(self.unmatched.iter().filter(exceeds).map(|own| own.root));
+        short
+    }
+
     /// The gangs of which it is known what their members cost, with that.
     pub(crate) fn charged(&self) -> impl Iterator<Item = (&Gang, &[Amount])> {
         let charges: BTreeMap<AdId, &[Amount]> = self.charges.iter().map(|(root, own)| (*root, &**own)).collect();

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGang, MemberCharges, NotPreempted, PREEMPTION_ROOTS_MAX, Preempting,
-    Preemptions, SIDE_SHARE, SideSearches, Snapshot, Verdict, is_still_right, preempt,
+    Preemptions, SIDE_SHARE, SideSearches, Snapshot, is_still_right, preempt,
 };
 use policy::{Amount, Evictions};
 use pool::{
@@ -184,11 +184,8 @@ impl CycleNominations {
     ) {
         let input = self.input.as_ref().filter(|input| self.may_preempt && !input.held.is_empty());
         let Some(input) = input else { return };
-        let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
-        let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
-        let is_reserved = |root: &AdId| found.reservations.new.made.iter().any(|new| new.root == *root);
-        let waiting = short.map(|unmatched| unmatched.root).filter(|root| !is_reserved(root));
-        let waiting: BTreeSet<AdId> = waiting.collect();
+        let mut waiting = cycle.short_of_capacity_or_quota();
+        waiting.retain(|root| !found.reservations.new.made.iter().any(|new| new.root == *root));
         let uids = || waiting.iter().filter_map(|ad| Some((*ad, pool.ad(*ad)?.uid.as_str())));
         let mut spared: BTreeSet<AdId> =
             uids().filter(|(_, uid)| self.spared.contains(*uid)).map(|(ad, _)| ad).collect();
@@ -214,6 +211,11 @@ fn affordable(settings: &EngineConfig, count: usize) -> EngineConfig {
     let count = u64::try_from(count).unwrap_or(u64::MAX).max(1);
     let steps = settings.cycle_steps_max / SIDE_SHARE / count;
     EngineConfig { cycle_steps_max: steps.max(VERIFY_STEPS_MIN), ..settings.clone() }
+}
+
+/// The counts of a job's reason, if one is known.
+pub(super) fn counts_of(finding: Option<&Finding>) -> Unmatched {
+    finding.map_or_else(Unmatched::default, |finding| finding.counts.clone())
 }
 
 /// The account of a root.
@@ -343,7 +345,7 @@ impl Nominations {
                     NominationStep::Store | NominationStep::Judge | NominationStep::Release(_) => {}
                 }
             }
-            let counts = findings.get(&id.0).map_or_else(Unmatched::default, |found| found.counts.clone());
+            let counts = counts_of(findings.get(&id.0).map(|finding| &**finding));
             let told = match (nomination.kind, free) {
                 (NominationKind::Preemption, _) => words::waits_for(victims.len(), counts),
                 (NominationKind::Reservation, Some(free)) => {
@@ -361,12 +363,12 @@ impl Nominations {
             let Some(uid) = pool.ad(*root).map(|ad| ad.uid.clone()) else { continue };
             let job = (uid.as_str(), account_of(pool, *root));
             self.pause_hopeless(job, answer.as_ref().err(), found.are_many, now_ms);
-            let Some(finding) = findings.get(&uid).cloned() else { continue };
+            let finding = findings.get(&uid).cloned();
             let told = match answer {
                 Ok(proposal) if !rules.is_dry_run => {
                     let victims = proposal.victims.iter().filter_map(|place| found.held.get(*place));
                     let victims = victims.map(|gang| gang.name.clone()).collect();
-                    let told = words::waits_for(proposal.victims.len(), finding.counts.clone());
+                    let told = words::waits_for(proposal.victims.len(), counts_of(finding.as_deref()));
                     let (kind, mode) = (NominationKind::Preemption, reason_of(proposal.mode));
                     let account = account_of(pool, *root);
                     let charges = charges_of(&found.preemptions.charges, *root);
@@ -374,7 +376,10 @@ impl Nominations {
                     self.store(new, &told, (pool, provenance), objects, claims);
                     told
                 }
-                _ => words::with_preemption(&finding, answer),
+                _ => match finding.filter(|finding| words::may_be_preempted_for(finding)) {
+                    Some(finding) => words::with_preemption(&finding, answer),
+                    None => continue,
+                },
             };
             if let (Ok(_), true) = (answer, rules.is_dry_run) {
                 self.tell_dry(&uid, &told, objects, claims);

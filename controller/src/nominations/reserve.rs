@@ -7,14 +7,14 @@ use crds::NominationKind;
 use jiff::Timestamp;
 use matchmaker::{
     AdId, Config as EngineConfig, Cycle, Gang, HeldGangs, MemberCharges, Reservation, Reservations, Reserving,
-    SideSearches, Snapshot, StoredReservation, Verdict, backfill, free_at, held_for_others, may_keep, reserve,
+    SideSearches, Snapshot, StoredReservation, backfill, free_at, held_for_others, may_keep, reserve,
 };
 use policy::Amount;
 use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
 };
 
-use super::look::{StoredNomination, account_of, charges_of};
+use super::look::{StoredNomination, account_of, charges_of, counts_of};
 use super::writes::NewNomination;
 use super::{HOPELESS_PAUSES, Nominations, words};
 use crate::claims::Claims;
@@ -101,11 +101,15 @@ impl Nominations {
         let hopeless = found.new.hopeless.iter().filter_map(|root| Some((pool.ad(*root)?, account_of(pool, *root))));
         self.pause_unreservable(hopeless.map(|(ad, account)| (&*ad.uid, account)), claims.context.now_ms());
         for Reservation { root, gang, .. } in &found.new.made {
-            let Some((uid, finding)) = finding_of(findings, *root) else { continue };
+            let Some(uid) = pool.ad(*root).map(|ad| ad.uid.clone()) else { continue };
             // As it is stored: in whole seconds.
             let since = Timestamp::from_second(provenance.time.as_second()).unwrap_or(provenance.time);
             let taken = pool.after(std::slice::from_ref(gang));
-            let told = words::waits_for_reserved(since, free_offers(&taken, gang), finding.counts.clone());
+            let told = words::waits_for_reserved(
+                since,
+                free_offers(&taken, gang),
+                counts_of(findings.get(&uid).map(|finding| &**finding)),
+            );
             let (kind, victims) = (NominationKind::Reservation, Vec::new());
             let charges = charges_of(&found.new.charges, *root);
             let new = NewNomination { kind, mode: None, gang, charges, victims, account: account_of(pool, *root) };
@@ -148,24 +152,20 @@ impl CycleReservations {
         search: &mut SideSearches<'_>,
         (settings, now): (&EngineConfig, i64),
     ) {
-        let short = |cycle: &Cycle, is: fn(&Verdict) -> bool| -> BTreeSet<AdId> {
-            let short = cycle.unmatched.iter().filter(|unmatched| is(&unmatched.why.verdict));
-            short.map(|unmatched| unmatched.root).collect()
-        };
         let quiet = EngineConfig { explains: false, ..settings.clone() };
         if !found.reserved.is_empty() {
-            let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
-            let waiting = short(cycle, is_short);
+            let waiting = cycle.short_of_capacity_or_quota();
             let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
             let used = backfill((pool, &cycle.gangs), held, (&quiet, now), search);
             for root in used.gangs.iter().filter_map(Gang::root) {
                 cycle.unmatched.retain(|unmatched| unmatched.root != root);
+                cycle.unexplained.retain(|own| *own != root);
                 found.bounds.extend(self.input.active.get(&root).map(|active| (root, *active)));
             }
             cycle.gangs.extend(used.gangs);
             cycle.charges.extend(used.charges);
         }
-        let waiting = short(cycle, |why| *why == Verdict::WaitingForCapacity);
+        let waiting = cycle.short_of_capacity();
         if !found.reserved.is_empty() {
             let held = HeldGangs { reserved: &found.reserved, waiting: &waiting, ends: &self.input.ends };
             found.kept_waiting = held_for_others((pool, &cycle.gangs), held, (&quiet, now), search);

@@ -6,8 +6,8 @@ use crds::NominationKind;
 use gangindex::Engine;
 use jiff::Timestamp;
 use matchmaker::{
-    AdId, Config, Cycle, Preempting, Proposal, Reservation, Reserving, SideSearches, Snapshot, Verdict, preempt,
-    reserve, summary,
+    AdId, Config, Cycle, Preempting, Proposal, Reservation, Reserving, SideSearches, Snapshot, preempt, reserve,
+    summary,
 };
 use policy::Evictions;
 use pool::{
@@ -33,9 +33,7 @@ impl Preempts {
     pub(crate) fn of(objects: &Objects, pool: &Snapshot, cycle: &Cycle) -> Option<Preempts> {
         let input = preemption_input(objects, pool)?;
         let rules = objects.pool_policy.as_ref()?.terms.preemption.as_ref()?;
-        let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
-        let short = cycle.unmatched.iter().filter(|unmatched| is_short(&unmatched.why.verdict));
-        let waiting: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).collect();
+        let waiting = cycle.short_of_capacity_or_quota();
         let has_nomination = |ad: &&AdId| {
             let uid = pool.ad(**ad).map(|ad| ad.uid.as_str()).unwrap_or_default();
             nominated(objects).any(|(_, held, _)| held.object.metadata.uid.as_deref() == Some(uid))
@@ -67,8 +65,7 @@ fn reservations(
         let job = key.and_then(|key| objects.jobs.get(&key)).map(|held| &held.object);
         job.is_some_and(|job| job.waited(now) >= rules.after_seconds && nomination_of(job).is_none())
     };
-    let short = cycle.unmatched.iter().filter(|unmatched| unmatched.why.verdict == Verdict::WaitingForCapacity);
-    let candidates: BTreeSet<AdId> = short.map(|unmatched| unmatched.root).filter(|root| has_waited(*root)).collect();
+    let candidates = cycle.short_of_capacity().into_iter().filter(|root| has_waited(*root)).collect();
     let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(reserved.count());
     let ReservationInput { held, ends, nominated, .. } = &input;
     let reserving = Reserving { held, ends, candidates: &candidates, nominated, room };

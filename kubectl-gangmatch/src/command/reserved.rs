@@ -6,7 +6,7 @@ use crds::NominationKind;
 use gangindex::Indexed;
 use kube::ResourceExt;
 use matchmaker::{
-    AdId, Config, Cycle, Gang, HeldGangs, SideSearches, Snapshot, StoredReservation, Verdict, backfill, free_at,
+    AdId, Config, Cycle, Gang, HeldGangs, SideSearches, Snapshot, StoredReservation, backfill, free_at,
     held_for_others, negotiate,
 };
 use pool::{
@@ -58,7 +58,7 @@ impl Reserved {
         (config, now): (&Config, i64),
         finder: &mut Indexed,
     ) {
-        let waiting = short(cycle);
+        let waiting = cycle.short_of_capacity_or_quota();
         let held = HeldGangs { reserved: &self.all, waiting: &waiting, ends: &self.ends };
         let mut find = |view: &Snapshot, config: &Config, now: i64| negotiate(view, config, now, finder);
         let used = backfill((snapshot, &cycle.gangs), held, (config, now), &mut SideSearches::after(cycle, &mut find));
@@ -77,7 +77,7 @@ impl Reserved {
         finder: &mut Indexed,
     ) -> Vec<&StoredReservation> {
         let waiting = BTreeSet::from([root]);
-        if self.all.is_empty() || !short(cycle).contains(&root) {
+        if self.all.is_empty() || !cycle.short_of_capacity_or_quota().contains(&root) {
             return Vec::new();
         }
         let held = HeldGangs { reserved: &self.all, waiting: &waiting, ends: &self.ends };
@@ -100,15 +100,4 @@ impl Reserved {
         let holds = |one: &&StoredReservation| one.gang.members.iter().skip(1).any(|member| is_taken(member.ad));
         self.all.iter().filter(holds).collect()
     }
-}
-
-/// The roots that a cycle has left over because of capacity or quotas.
-fn short(cycle: &Cycle) -> BTreeSet<AdId> {
-    let is_short = |why: &Verdict| matches!(why, Verdict::WaitingForCapacity | Verdict::QuotaExceeded(_));
-    cycle
-        .unmatched
-        .iter()
-        .filter(|unmatched| is_short(&unmatched.why.verdict))
-        .map(|unmatched| unmatched.root)
-        .collect()
 }
