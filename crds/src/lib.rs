@@ -49,8 +49,9 @@ pub use license::{License, LicenseSpec};
 pub use machine::{Machine, MachineSpec};
 pub use machine_class::{MachineClass, MachineClassSpec, MachineClassStatus, Toleration};
 pub use match_::{
-    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATIONS, Cycle, Decision, GATE,
-    LABEL_AD, LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec, MatchStatus, Member, MemberVote,
+    ANNOTATION_CREATOR, ANNOTATION_MADE, ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATION_PLACEMENT, ANNOTATIONS,
+    Cycle, Decision, GATE, GATE_PLACE, LABEL_AD, LABEL_ATTEMPT, LABEL_MATCH_UID, LABEL_ROOT_UID, Match, MatchSpec,
+    MatchStatus, Member, MemberVote,
 };
 pub use micros::{charge_micros, charge_text};
 pub use offer::{

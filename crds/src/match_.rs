@@ -24,6 +24,10 @@ pub const ANNOTATION_MEMBERS: &str = "gangmatch.dev/members";
 pub const LABEL_AD: &str = "gangmatch.dev/ad";
 /// The scheduling gate by which a Pod is held until its gang is claimed.
 pub const GATE: &str = "gangmatch.dev/hold";
+/// The scheduling gate by which a pod of a JobSet is held until it is placed, if its replicated job has several machines.
+pub const GATE_PLACE: &str = "gangmatch.dev/place";
+/// Annotation of such a pod: these machines.
+pub const ANNOTATION_PLACEMENT: &str = "gangmatch.dev/placement";
 /// Annotation of what carries that label: who has created it, written by the API server's policy. Of a batch Job that was made from a
 /// template: who has created its Job, written by the controller.
 pub const ANNOTATION_CREATOR: &str = "gangmatch.dev/created-by";

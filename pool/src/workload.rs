@@ -207,8 +207,7 @@ impl WorkloadObject {
         let phase = status.phase.as_deref();
         let deleted = pod.metadata.deletion_timestamp.is_some();
         let ready = |found: &k8s_openapi::api::core::v1::PodCondition| found.type_ == "Ready" && found.status == "True";
-        let gates = pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten());
-        let gated = gates.into_iter().any(|gate| gate.name == GATE);
+        let gated = has_gate(pod, GATE);
         let said = [status.reason, status.message].into_iter().flatten().collect::<Vec<_>>().join(": ");
         WorkloadObject {
             ended: ended(phase == Some("Succeeded"), phase == Some("Failed") || deleted),
@@ -254,6 +253,11 @@ impl WorkloadObject {
     pub fn noun(&self) -> &'static str {
         noun(self.kind)
     }
+}
+
+/// Whether a pod is held by the scheduling gate of this name.
+pub(crate) fn has_gate(pod: &Pod, name: &str) -> bool {
+    pod.spec.iter().flat_map(|spec| spec.scheduling_gates.iter().flatten()).any(|gate| gate.name == name)
 }
 
 /// The name of a kind of workload in messages.

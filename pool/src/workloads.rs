@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{ANNOTATION_MEMBERS, LABEL_AD, LABEL_MATCH_UID, WorkKind};
+use crds::{ANNOTATION_MEMBERS, GATE_PLACE, LABEL_AD, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use crate::key::ObjectKey;
 use crate::multi_map::MultiMap;
-use crate::workload::{Origin, WorkloadObject, has_finished};
+use crate::workload::{Origin, WorkloadObject, has_finished, has_gate};
 use crate::workload_scope::WorkloadScope;
 
 /// The kind and the key of a workload.
@@ -27,6 +27,8 @@ pub struct Workloads {
     /// The pods that have not finished, each with the uid of its Match and what has made it; and their keys by that uid.
     pods: BTreeMap<ObjectKey, (String, Origin)>,
     pods_of: MultiMap<String, ObjectKey>,
+    /// Those of them that are held until they are placed, each with its own uid.
+    unplaced: BTreeMap<ObjectKey, String>,
     /// The workloads that have changed since [`Workloads::take_changes`], and the uids of the Matches on their labels.
     changed: (BTreeSet<Name>, BTreeSet<String>),
     /// There are JobSets in this cluster: their kind is served.
@@ -98,10 +100,13 @@ impl Workloads {
         let new = asks && self.put(WorkloadObject::of_pod(pod));
         let uid = pod.labels().get(LABEL_MATCH_UID).filter(|_| !has_finished(pod));
         let counted = uid.map(|uid| (uid.clone(), Origin::of(&pod.metadata)));
-        if self.pods.get(&key) == counted.as_ref() {
+        let is_held = counted.is_some() && has_gate(pod, GATE_PLACE) && pod.metadata.deletion_timestamp.is_none();
+        let unplaced = pod.uid().filter(|_| is_held);
+        if self.pods.get(&key) == counted.as_ref() && self.unplaced.get(&key) == unplaced.as_ref() {
             return new;
         }
         self.uncount(&key);
+        self.unplaced.extend(unplaced.map(|uid| (key.clone(), uid)));
         if let Some((uid, origin)) = counted {
             self.changed.1.insert(uid.clone());
             self.pods_of.insert(uid.clone(), key.clone());
@@ -128,6 +133,7 @@ impl Workloads {
     }
 
     fn uncount(&mut self, key: &ObjectKey) {
+        self.unplaced.remove(key);
         let Some((uid, _)) = self.pods.remove(key) else { return };
         self.changed.1.insert(uid.clone());
         self.pods_of.remove(&uid, key);
@@ -165,6 +171,16 @@ impl Workloads {
     /// The unfinished pods with the label of this Match, each with its origin.
     pub(crate) fn pods_labelled_with(&self, uid: &str) -> impl Iterator<Item = (&ObjectKey, &Origin)> {
         self.pods_of.get(uid).filter_map(|key| Some((key, &self.pods.get(key)?.1)))
+    }
+
+    /// The pods that are held until they are placed, each with its own uid and that of its Match.
+    pub fn unplaced(&self) -> impl Iterator<Item = (&ObjectKey, &str, &str)> {
+        self.unplaced.iter().filter_map(|(key, uid)| Some((key, uid.as_str(), self.pods.get(key)?.0.as_str())))
+    }
+
+    /// A pod was placed, or cannot be as it is: there is nothing to do about it until it changes.
+    pub fn leave_unplaced(&mut self, key: &ObjectKey) {
+        self.unplaced.remove(key);
     }
 
     /// All workloads with the label of a Match, and its uid.

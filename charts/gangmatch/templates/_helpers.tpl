@@ -84,8 +84,8 @@ spec:
 - apiGroups: [jobset.x-k8s.io]
   resources: [jobsets]
   verbs: [get, list, watch, patch]
-# Pods with the label gangmatch.dev/ad: their scheduling gate is removed, and they are deleted when their claim ends first. All other
-# pods are only read.
+# Pods with the label gangmatch.dev/ad: their scheduling gate is removed, and they are deleted when their claim ends first. Pods of a
+# JobSet with several machines at a port: each is placed on one of them, and its gate is removed. All other pods are only read.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, patch, delete]

@@ -38,6 +38,7 @@ use crate::probes::Health;
 use crate::status::{Finding, Findings};
 use crate::watch::rereader::Rereader;
 use crate::write::job_creator::JobCreator;
+use crate::write::pod_placer::PodPlacer;
 use crate::write::statuses::Statuses;
 
 use running::{Running, finished};
@@ -70,6 +71,7 @@ pub(crate) struct Negotiator {
     nominations: Nominations,
     gathering: Gathering,
     job_creator: JobCreator,
+    pod_placer: PodPlacer,
     rereader: Rereader,
     upkeep: Upkeep,
     /// When the next round is, if nothing changes, and why.
@@ -171,6 +173,8 @@ enum Due {
     Statuses,
     /// Jobs for labelled workloads may be created.
     JobCreator,
+    /// Pods of JobSets may be placed.
+    PodPlacer,
     /// Stripped objects may be read again.
     Rereader,
     /// Machines of nodes may be written.
@@ -205,6 +209,7 @@ impl Due {
             | Due::Repair
             | Due::Statuses
             | Due::JobCreator
+            | Due::PodPlacer
             | Due::Rereader
             | Due::Machines
             | Due::Accounts
@@ -243,6 +248,7 @@ impl Negotiator {
             nominations: Nominations::default(),
             gathering,
             job_creator: JobCreator::default(),
+            pod_placer: PodPlacer::default(),
             rereader: Rereader::default(),
             upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0, shares_at_ms: 0 },
             timers: TimerQueue::default(),
@@ -271,6 +277,7 @@ impl Negotiator {
                 () = self.nodes.written(&self.claims.context) => {}
                 () = self.accounts.written(&self.claims.context) => {}
                 () = self.job_creator.made() => {}
+                () = self.pod_placer.placed() => {}
                 () = self.rereader.read() => {}
                 () = self.claims.context.cache.changed() => {
                     if let Ok(done) = tokio::time::timeout(gather, finished(&mut running)).await {
@@ -305,8 +312,10 @@ impl Negotiator {
         self.search(objects, running, due);
         // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
         self.write_statuses(objects, running.is_some() || *due);
-        // 6. Create the Jobs of labelled workloads, and the Machines of nodes, and store accounts. They come in by watch, for a later round.
+        // 6. Create the Jobs of labelled workloads, and the Machines of nodes, place pods, and store accounts. They come in by watch, for a later
+        //    round.
         self.job_creator.begin(&claims.context, objects);
+        self.pod_placer.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
         self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
         self.timers.set_to(
@@ -528,6 +537,7 @@ impl Negotiator {
             (Due::Reasons, ahead(search.reasons_at_ms)),
             (Due::Statuses, self.statuses.next_ms(now)),
             (Due::JobCreator, self.job_creator.next_ms(now)),
+            (Due::PodPlacer, self.pod_placer.next_ms(now)),
             (Due::Rereader, self.rereader.next_ms(now)),
             (Due::Census, ahead(Some(upkeep.census_at_ms))),
         ];

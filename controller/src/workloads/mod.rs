@@ -10,6 +10,7 @@ mod patches;
 mod place;
 mod pod;
 mod problem;
+mod set_pod;
 mod state;
 mod template;
 
@@ -19,5 +20,6 @@ pub(crate) use not_started::why_not_started;
 pub(crate) use patches::{hand_back, let_go, never_started, start_made, start_taken, suspend, take_over};
 pub(crate) use place::placement;
 pub(crate) use problem::{Problem, name_taken, not_held, not_there};
+pub(crate) use set_pod::{Unplaced, place_pod, unplaced};
 pub(crate) use state::{asked_for, left_of, state_of, version_of, was_up, work, work_of};
 pub(crate) use template::batch_job;

@@ -1,6 +1,6 @@
 //! Guarded patches of workloads, and of batch Jobs in particular.
 
-use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID, WorkKind};
+use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, ANNOTATION_PLACEMENT, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
@@ -64,14 +64,20 @@ fn start_batch(ops: Ops, current: &Raw, gang: &Gang) -> Ops {
     let before = placed_before(current);
     let kept = Value::Object(before.clone()).to_string();
     let ops = ops.add(&["metadata", "annotations", PLACED_BEFORE], kept);
-    let ops = mark_pods(ops, &["spec", "template"], fields(&current.spec, "/template"), gang);
+    let ops = mark_pods(ops, &["spec", "template"], fields(&current.spec, "/template"), gang, None);
     let mut placed = before.clone();
     placed.extend(placement(&before, gang));
     place(ops, &current.spec, &placed).replace(&["spec", "suspend"], false)
 }
 
-/// The claim's label and variables into the metadata of a pod template at this path.
-pub(super) fn mark_pods(mut ops: Ops, path: &[&str], template: Map<String, Value>, gang: &Gang) -> Ops {
+/// The claim's label and variables into the metadata of a pod template at this path, and where its pods are placed, if each of them is.
+pub(super) fn mark_pods(
+    mut ops: Ops,
+    path: &[&str],
+    template: Map<String, Value>,
+    gang: &Gang,
+    placement: Option<String>,
+) -> Ops {
     let pod = [path, &["metadata"]].concat();
     let template = Value::Object(template);
     let mut labels = fields(&template, "/metadata/labels");
@@ -79,6 +85,7 @@ pub(super) fn mark_pods(mut ops: Ops, path: &[&str], template: Map<String, Value
     let mut annotations = without_variables(&template);
     annotations.insert(ANNOTATION_MATCH.to_owned(), json!(gang.key.name));
     annotations.extend(variables(gang));
+    annotations.extend(placement.map(|placement| (ANNOTATION_PLACEMENT.to_owned(), json!(placement))));
     if template.pointer("/metadata").is_none() {
         ops = ops.add(&pod, json!({}));
     }
@@ -180,7 +187,8 @@ pub(super) fn bring_in_line(
 
 fn without_variables(template: &Value) -> Map<String, Value> {
     let mut annotations = fields(template, "/metadata/annotations");
-    annotations.retain(|name, _| !name.starts_with(VARIABLE) && name != ANNOTATION_MATCH);
+    let is_ours = |name: &str| name.starts_with(VARIABLE) || [ANNOTATION_MATCH, ANNOTATION_PLACEMENT].contains(&name);
+    annotations.retain(|name, _| !is_ours(name));
     annotations
 }
 

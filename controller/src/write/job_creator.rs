@@ -57,22 +57,9 @@ impl JobCreator {
 
     /// Those of the ones that are wanted for which a Job is to be made now.
     fn next(&mut self, wanted: &BTreeMap<&str, &Asking>, now_ms: u64) -> Vec<Asking> {
-        let mut room = self.lane.room(now_ms);
-        for (uid, asking) in wanted {
-            if !room.is_held(&(*uid).to_owned()) {
-                self.queue.push(&asking.work.key.namespace, (*uid).to_owned());
-            }
-        }
-        let mut all = Vec::new();
-        while !room.is_none()
-            && let Some(uid) = self.queue.pop(|namespace| room.has(namespace))
-        {
-            if let Some(asking) = wanted.get(uid.as_str()).filter(|_| !room.is_held(&uid)) {
-                room.take(&asking.work.key.namespace);
-                all.push((*asking).clone());
-            }
-        }
-        all
+        let names = wanted.iter().map(|(uid, asking)| (asking.work.key.namespace.as_str(), (*uid).to_owned()));
+        let turns = self.lane.turns(&mut self.queue, names, now_ms);
+        turns.iter().filter_map(|uid| wanted.get(uid.as_str())).map(|asking| (*asking).clone()).collect()
     }
 
     /// Waits until something of what was begun has ended; for ever, if nothing was begun.

@@ -9,6 +9,7 @@ use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use crate::cache::Cache;
+use crate::write::fair::FairSet;
 use crate::write::gate::{Gate, Limits};
 use crate::write::pacing::{Outcome, Pacing, PacingNotice};
 use crate::write::rate::Rate;
@@ -73,6 +74,31 @@ impl<T: Clone + Ord + Send + 'static> Lane<T> {
     pub(crate) fn room(&self, now_ms: u64) -> Room<'_, T> {
         let left = BEGUN_MAX.saturating_sub(self.begun.len());
         Room { lane: Some(self), left, taken: BTreeMap::new(), now_ms }
+    }
+
+    /// Those of some objects, each with its namespace, that may be begun now: round robin over namespaces.
+    pub(crate) fn turns<'n>(
+        &self,
+        queue: &mut FairSet<T>,
+        objects: impl Iterator<Item = (&'n str, T)>,
+        now_ms: u64,
+    ) -> Vec<T> {
+        let mut room = self.room(now_ms);
+        let wanted: BTreeMap<T, &str> = objects
+            .filter(|(_, object)| !room.is_held(object))
+            .map(|(namespace, object)| (object, namespace))
+            .collect();
+        wanted.iter().for_each(|(object, namespace)| queue.push(namespace, object.clone()));
+        let mut all = Vec::new();
+        while !room.is_none()
+            && let Some(object) = queue.pop(|namespace| room.has(namespace))
+        {
+            if let Some(namespace) = wanted.get(&object) {
+                room.take(namespace);
+                all.push(object);
+            }
+        }
+        all
     }
 
     /// Begins a write; one of a large object counts for many. It is not made if its namespace is to pause by the time of its turn.

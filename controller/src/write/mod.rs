@@ -11,6 +11,7 @@ pub(crate) mod lane;
 pub(crate) mod layers;
 pub(crate) mod pacing;
 pub(crate) mod patch;
+pub(crate) mod pod_placer;
 mod rate;
 pub(crate) mod requests;
 pub(crate) mod statuses;

@@ -73,7 +73,6 @@ pub fn job_ad(job: &Job) -> Result<Advertised, NotAccepted> {
     let private = private::names(job.spec.ad.private.as_ref(), &mut draft)?;
     partner::check_job(job, &mut draft)?;
     workload::check(job, &mut draft)?;
-    template_request::check_job_set(job, &mut draft)?;
     template_request::apply(job, &mut draft)?;
     system::apply(&mut draft, AdKind::Job, &job.metadata, job.spec.ad.owner.as_deref(), &system::JOB);
     private::apply(&mut draft, &private);

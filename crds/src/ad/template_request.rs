@@ -7,9 +7,9 @@ use serde_json::Value as Json;
 
 use super::NotAccepted;
 use super::draft::Draft;
+use crate::Job;
 use crate::conditions::reasons;
 use crate::quantity::{Quantity, Unit};
-use crate::{Job, WorkKind};
 
 /// A resource of pods, the same as it is called in the capacity of Machines, and the attribute that requests it.
 const RESOURCES: [(&str, &str, &str); 2] = [("cpu", "cpus", "RequestCpus"), ("memory", "memory", "RequestMemory")];
@@ -48,26 +48,6 @@ pub(super) fn apply(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
         }
     }
     Ok(())
-}
-
-/// Checks that a JobSet has a node for each machine: each of its replicated jobs runs on one.
-///
-/// # Errors
-/// If a counted port asks for several machines.
-pub(super) fn check_job_set(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
-    let reference = job.spec.workload.as_ref().and_then(|workload| workload.workload_ref.as_ref());
-    if reference.is_none_or(|reference| reference.kind != WorkKind::JobSet) {
-        return Ok(());
-    }
-    let machines = machines(draft);
-    let Some((place, _)) = machines.iter().find(|machine| nodes(std::slice::from_ref(machine)) > 1) else {
-        return Ok(());
-    };
-    let message = format!(
-        "spec.workload.workloadRef: a JobSet cannot run on the machines of {place}, because each of its replicated jobs runs on one \
-         node; use a batch Job, or write one port for each replicated job"
-    );
-    Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message))
 }
 
 /// The ads of the ports that ask for a machine, each with its place; none for an ad without ports. Where no port names a kind, the first
@@ -196,17 +176,6 @@ mod tests {
 
     fn container(requests: Json) -> Json {
         json!({"name": "c", "image": "i", "resources": {"requests": requests}})
-    }
-
-    #[test]
-    fn a_job_set_has_one_node_for_each_port() {
-        let spec = |count: Json| json!({"ports": [{"label": "node", "count": count}], "workload": {"workloadRef": {"kind": "JobSet", "name": "s"}}});
-        assert!(job_ad(&job(spec(json!(1)))).is_ok());
-        for count in [json!(2), json!("N")] {
-            let refused = job_ad(&job(spec(count))).unwrap_err();
-            assert_eq!(refused.reason, "WorkloadInvalid");
-            assert!(refused.message.contains("spec.ports[0]"), "{}", refused.message);
-        }
     }
 
     #[test]

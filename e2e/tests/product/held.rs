@@ -6,7 +6,7 @@ use testbed::product::create_fake_node;
 
 use crate::stage::{Namespace, Stage, license, name, text};
 
-const HELD: &str = "/metadata/labels/gangmatch.dev~1match-uid";
+pub(crate) const HELD: &str = "/metadata/labels/gangmatch.dev~1match-uid";
 
 /// A node of this test, and a machine that is it.
 pub(crate) fn node(here: &Namespace, name: &str) -> String {
@@ -37,7 +37,7 @@ fn pod(name: &str, ad: &str) -> Value {
         "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [{"name": "sim", "image": "sim:1"}]}})
 }
 
-fn gates(pod: &Value) -> Vec<String> {
+pub(crate) fn gates(pod: &Value) -> Vec<String> {
     let gates = pod.pointer("/spec/schedulingGates").and_then(Value::as_array).cloned().unwrap_or_default();
     gates.iter().map(|gate| text(gate, "/name")).collect()
 }
@@ -55,7 +55,7 @@ pub(crate) fn free(here: &Namespace, offers: &[&str]) {
 }
 
 /// What a kubelet or a controller would say.
-fn say(here: &Namespace, object: &str, status: &Value) {
+pub(crate) fn say(here: &Namespace, object: &str, status: &Value) {
     let patch = json!({"status": status}).to_string();
     here.kubectl(&["patch", object, "--subresource=status", "--type=merge", "-p", &patch], None);
 }
@@ -227,7 +227,7 @@ fn a_workload_stays_held_when_its_job_is_finished_and_is_told_how_to_go_on() {
 }
 
 /// The parts of JobSet's definition that matter here. Nobody plays its controller but the test.
-fn define_job_sets(here: &Namespace) {
+pub(crate) fn define_job_sets(here: &Namespace) {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let job = json!({"type": "object", "required": ["name"], "properties": {
         "name": {"type": "string"}, "replicas": {"type": "integer", "default": 1}, "template": open}});

@@ -32,6 +32,7 @@ mod reservation;
 mod rights;
 mod round_trip;
 mod schema;
+mod set_pods;
 mod sets;
 mod stage;
 mod tenants;
