@@ -55,6 +55,8 @@ struct Figures {
     /// Jobs that were claimed at the end.
     claimed: AtomicUsize,
     twins: AtomicUsize,
+    /// Jobs that took other seats the first time.
+    again: AtomicUsize,
 }
 
 impl Figures {
@@ -101,7 +103,8 @@ fn after_any_edits_ads_are_what_new_ones_of_the_same_specs_are() {
     let [taken, refused, told, claimed, twins] = figures;
     println!(
         "edits: {sequences} sequences from seed {first}: {taken} edits taken, {refused} refused; {told} ads told what does not parse, \
-         {claimed} claims and {twins} twins compared; {} failed; {:.0} s",
+         {claimed} claims and {twins} twins compared, {} claims a second time; {} failed; {:.0} s",
+        run.figures.again.load(Ordering::Relaxed),
         failures.len(),
         begun.elapsed().as_secs_f32()
     );

@@ -9,6 +9,7 @@ use testbed::control_plane::free_port;
 use testbed::control_plane::stages::{ENDS, RUNS_FOR};
 
 use crate::held::{ad, derived, free, node, served};
+use crate::set_pods::machines;
 use crate::stage::{Namespace, Stage, name, text};
 
 /// The folder with JobSet's sources, in which its controller was built as `manager`.
@@ -151,4 +152,35 @@ fn a_job_set_under_its_own_controller_runs_ends_and_is_taken_back() {
     // Its user deletes it.
     here.delete("jobset.jobset.x-k8s.io/long");
     free(&here, &["gmm/a", "gmm/b", "gml/l"]);
+}
+
+#[test]
+fn a_job_set_on_four_machines_under_its_own_controller_has_a_pod_on_each() {
+    let Some(sources) = sources() else { return };
+    let here = Stage::own_with_pods().namespace("jobset-wide");
+    install(&here, &sources);
+    machines(&here, 4);
+    let mut nodes = ["a", "b", "c", "d"].map(|name| node(&here, name));
+    let mut set = job_set("wide", &json!({ENDS: "never"}));
+    set["metadata"]["labels"] = json!({"gangmatch.dev/ad": "machines"});
+    set["spec"]["replicatedJobs"] = json!([set["spec"]["replicatedJobs"][0]]);
+    set["spec"]["replicatedJobs"][0]["replicas"] = json!(2);
+    for count in ["parallelism", "completions"] {
+        set["spec"]["replicatedJobs"][0]["template"]["spec"][count] = json!(2);
+    }
+    let before = create(&here, &set);
+    let asks = derived(&here, "wide");
+    here.wait(&asks, "jsonpath={.status.phase}=Running");
+    let mut at = here.until("its four pods", || {
+        let pods = here.list("pods");
+        let at = pods.iter().map(|pod| text(pod, "/spec/nodeName")).filter(|node| !node.is_empty());
+        Some(at.collect::<Vec<_>>()).filter(|at| at.len() == 4)
+    });
+    (at.sort(), nodes.sort());
+    assert_eq!(at, nodes);
+    here.merge("gmm/a", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
+    free(&here, &["gmm/a", "gmm/b", "gmm/c", "gmm/d"]);
+    assert!(here.list("pods").is_empty(), "no seat is free while one of them runs");
+    let path = "/spec/replicatedJobs/0/template/spec/template/spec";
+    assert_eq!(here.get("jobset.jobset.x-k8s.io/wide").pointer(path), before.pointer(path));
 }

@@ -7,11 +7,12 @@ use crate::stage::{Namespace, Stage, text};
 
 const SET: &str = "jobset.jobset.x-k8s.io/mine";
 
-/// A Job that only says that two machines are needed.
-fn two_machines(here: &Namespace) {
-    let port = json!({"label": "node", "count": 2, "constraint": "node.Type == \"Machine\""});
+/// A Job that only says that so many machines are needed.
+pub(crate) fn machines(here: &Namespace, count: usize) {
+    let port = json!({"label": "node", "count": count, "constraint": "node.Type == \"Machine\""});
     let spec = json!({"suspend": true, "ports": [port], "retry": {"backoffSeconds": 1, "maxBackoffSeconds": 1}});
-    let job = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "two"}, "spec": spec});
+    let job =
+        json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "machines"}, "spec": spec});
     here.apply(&job.to_string());
 }
 
@@ -33,13 +34,13 @@ fn suspended(here: &Namespace) -> Option<bool> {
 #[test]
 fn each_pod_of_a_job_set_on_several_machines_is_placed_on_one_of_them() {
     let here = Stage::with_pods().namespace("set-pods");
-    two_machines(&here);
+    machines(&here, 2);
     define_job_sets(&here);
     let containers = json!([{"name": "sim", "image": "sim:1"}]);
     let pod = json!({"spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": containers}});
     let job = json!({"name": "node", "replicas": 2, "template": {"spec": {"template": pod}}});
     let set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
-        "metadata": {"name": "mine", "labels": {"gangmatch.dev/ad": "two"}}, "spec": {"replicatedJobs": [job]}});
+        "metadata": {"name": "mine", "labels": {"gangmatch.dev/ad": "machines"}}, "spec": {"replicatedJobs": [job]}});
     let create = || here.access().kubectl_text(&["-n", &here.name, "create", "-f", "-"], Some(&set.to_string())).ok();
     here.until("the policies to know JobSets", create);
     let pod_spec = || here.get(SET).pointer("/spec/replicatedJobs/0/template/spec/template/spec").cloned();

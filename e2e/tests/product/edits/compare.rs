@@ -59,9 +59,18 @@ pub(super) fn with_new_ads(sequence: &Sequence<'_>) -> Result<(), String> {
     }
     look_the_same(lived, &fresh, "everything suspended")?;
     for id in jobs.into_iter().filter(|id| specs[*id]["suspend"] != true) {
-        suspend(lived, id, false)?;
-        suspend(&fresh, id, false)?;
-        look_the_same(lived, &fresh, &format!("job {} goes on", id.1))?;
+        let both = |value: bool, when: &str| {
+            suspend(lived, id, value)?;
+            suspend(&fresh, id, value)?;
+            look_the_same(lived, &fresh, &format!("job {} {when}", id.1))
+        };
+        // A seat can be taken a moment longer in one namespace than in the other, and its job takes another that is as good. What
+        // comes from edits does so again.
+        if both(false, "goes on").is_err() {
+            count(&sequence.run.figures.again, 1);
+            both(true, "is suspended again")?;
+            both(false, "goes on again")?;
+        }
     }
     let state = fresh.read();
     count(&sequence.run.figures.claimed, edit::JOBS.iter().filter(|job| state.is_claimed(job)).count());
