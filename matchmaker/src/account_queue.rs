@@ -4,7 +4,7 @@
 //! [`Order`] and [`Quotas`] of the crate `policy` decide both, from amounts; this file works out what a gang costs and counts (`charges.rs`), and
 //! that counts at once. `line.rs` asks for the next root, and `within_quotas.rs` for the quotas. Without a policy, `queue.rs` takes its place.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -19,12 +19,26 @@ use crate::gang::{Gang, as_u32, as_usize};
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::why_not::QuotaExceeded;
 
-/// What one gang costs and counts in this cycle.
+/// What one gang costs and counts in this cycle, if that was worked out. Cycles use one for all gangs: its memory is used again.
+#[derive(Default)]
 pub(crate) struct NumberedCharge {
     /// What each member costs, in micros.
     pub(crate) members: MemberCharges,
     /// What its account holds more of with it, by the numbers of counters.
     takes: NumberedAmounts,
+}
+
+impl NumberedCharge {
+    /// Whether it was worked out: every gang takes something.
+    pub(crate) fn is_known(&self) -> bool {
+        !self.takes.is_empty()
+    }
+
+    /// Forgets what one gang costs.
+    pub(crate) fn forget(&mut self) {
+        self.members.clear();
+        self.takes.clear();
+    }
 }
 
 /// The roots that wait, in the order of their accounts.
@@ -34,7 +48,7 @@ pub(crate) struct AccountQueue<'s> {
     /// The submitters, which have shares of the steps, by name.
     submitters: Vec<Arc<str>>,
     order: Order<'s>,
-    /// By the number of a counter in the policy: its number in the quotas, if these know it.
+    /// By the number of a counter in the policy: its number in the quotas, if these know it. None of the two that every gang takes of.
     counters: Vec<Option<usize>>,
     /// Whether a quota may forbid an account every gang.
     may_forbid_every_gang: bool,
@@ -48,8 +62,6 @@ pub(crate) struct AccountQueue<'s> {
     seats: Seats,
     /// What claims cost, as far as it was evaluated in this cycle.
     prices: RefCell<Option<Prices>>,
-    /// An empty list whose memory is used again for what the next gang takes.
-    spare: Cell<NumberedAmounts>,
 }
 
 impl<'s> AccountQueue<'s> {
@@ -58,21 +70,20 @@ impl<'s> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
         let waiting = in_line(snapshot, &placed, 0..snapshot.roots.len());
         let quotas = Quotas::new(&policy.tree, &policy.total);
-        let may_forbid_every_gang =
-            [quotas.gangs_number(), quotas.charge_number()].iter().any(|number| quotas.is_bounded(*number));
+        let of_every_gang = [quotas.gangs_number(), quotas.charge_number()];
+        let number = |counter: &str| quotas.number(counter).filter(|number| !of_every_gang.contains(number));
         AccountQueue {
             snapshot,
             policy,
             submitters,
-            counters: policy.counters.iter().map(|(counter, _)| quotas.number(counter)).collect(),
+            counters: policy.counters.iter().map(|(counter, _)| number(counter)).collect(),
+            may_forbid_every_gang: of_every_gang.iter().any(|number| quotas.is_bounded(*number)),
             order: Order::of(quotas, jobs(&waiting)),
-            may_forbid_every_gang,
             placed,
             turn: None,
             postponed: Vec::new(),
             seats: policy.seats.clone(),
             prices: RefCell::default(),
-            spare: Cell::default(),
         }
     }
 
@@ -164,7 +175,13 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// The same by the numbers of counters, which is faster: it is asked for every gang that is found.
-    pub(crate) fn numbered_charge_of(&self, root: &Root, gang: &Gang, config: &Config, now: i64) -> NumberedCharge {
+    pub(crate) fn numbered_charge_of(
+        &self,
+        root: &Root,
+        gang: &Gang,
+        (config, now): (&Config, i64),
+        charge: &mut NumberedCharge,
+    ) {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
         let mut seats = shares_seats(gang).then(|| {
@@ -172,16 +189,14 @@ impl<'s> AccountQueue<'s> {
             (account, self.seats.of_gang((self.snapshot, gang), account))
         });
         let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
-        let mut takes = self.spare.take();
-        let (charge, gangs) = (self.order.quotas().charge_number(), self.order.quotas().gangs_number());
+        charge.forget();
+        let NumberedCharge { members, takes } = charge;
         let mut priced = Priced::Evaluated(prices);
-        let (members, sum) = self.policy.count((self.snapshot, gang), shared, &mut priced, |counter, amount| {
-            let number = self.number(counter).filter(|number| *number != charge && *number != gangs);
-            number.into_iter().for_each(|number| takes.add(number, amount));
+        let sum = self.policy.count((self.snapshot, gang), shared, &mut priced, members, |counter, amount| {
+            self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
         });
-        takes.push(charge, sum);
-        takes.push(gangs, 1);
-        NumberedCharge { members, takes }
+        takes.push(self.order.quotas().charge_number(), sum);
+        takes.push(self.order.quotas().gangs_number(), 1);
     }
 
     /// Charges owners for the costs of claims that were computed for a root since this was called last. Returns what the root pays itself, in fuel.
@@ -205,36 +220,32 @@ impl<'s> AccountQueue<'s> {
         &mut self,
         root: &Root,
         gang: &Gang,
-        charge: &mut Option<NumberedCharge>,
+        charge: &mut NumberedCharge,
         (config, now): (&Config, i64),
     ) -> bool {
         let Some(turn) = self.turn.take() else { return false };
-        let charge = charge.get_or_insert_with(|| self.numbered_charge_of(root, gang, config, now));
+        if !charge.is_known() {
+            self.numbered_charge_of(root, gang, (config, now), charge);
+        }
         let is_served = self.order.found_numbered(turn, &charge.takes);
         if is_served && shares_seats(gang) {
             let account = Arc::clone(self.account(root));
             let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
             self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
         }
-        let mut takes = std::mem::take(&mut charge.takes);
-        takes.clear();
-        self.spare.set(takes);
         is_served
     }
 
     /// Charges the account of the root that was served last for a gang of one charge. Returns whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
-        let (quotas, mut takes) = (self.order.quotas(), self.spare.take());
+        let (quotas, mut takes) = (self.order.quotas(), NumberedAmounts::with_capacity(2));
         takes.push(quotas.charge_number(), 1_000_000);
         takes.push(quotas.gangs_number(), 1);
-        let is_served = self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes));
-        takes.clear();
-        self.spare.set(takes);
-        is_served
+        self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes))
     }
 
     /// The quota that forbids the root that was served last every gang, if one does.
-    pub(crate) fn forbids_every_gang(&self) -> Option<QuotaExceeded> {
+    pub(crate) fn forbids_every_gang(&self) -> Option<Box<QuotaExceeded>> {
         if !self.may_forbid_every_gang {
             return None;
         }
@@ -244,12 +255,12 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// The quota that forbids it a gang that costs this, if one does.
-    pub(crate) fn exceeded_by(&self, charge: &NumberedCharge) -> Option<QuotaExceeded> {
+    pub(crate) fn exceeded_by(&self, charge: &NumberedCharge) -> Option<Box<QuotaExceeded>> {
         self.exceeded(charge.takes.iter())
     }
 
     /// The quota that forbids an account, given by its leaf, a gang that costs this, if one does.
-    pub(crate) fn exceeded_by_charge(&self, leaf: Node, charge: &NumberedCharge) -> Option<QuotaExceeded> {
+    pub(crate) fn exceeded_by_charge(&self, leaf: Node, charge: &NumberedCharge) -> Option<Box<QuotaExceeded>> {
         self.exceeded_at(leaf, charge.takes.iter())
     }
 
@@ -258,7 +269,7 @@ impl<'s> AccountQueue<'s> {
         self.policy.tree.leaf(self.account(root))
     }
 
-    fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)> + Clone) -> Option<QuotaExceeded> {
+    fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)> + Clone) -> Option<Box<QuotaExceeded>> {
         self.exceeded_at(self.turn?.leaf, takes)
     }
 
@@ -266,24 +277,26 @@ impl<'s> AccountQueue<'s> {
         &self,
         leaf: Node,
         takes: impl IntoIterator<Item = (usize, Amount)> + Clone,
-    ) -> Option<QuotaExceeded> {
+    ) -> Option<Box<QuotaExceeded>> {
+        let is_allowed = self.order.quotas().allows_numbered(leaf, takes.clone());
+        if is_allowed { None } else { self.first_exceeded(leaf, takes.into_iter().collect()) }
+    }
+
+    #[cold]
+    fn first_exceeded(&self, leaf: Node, mut takes: Vec<(usize, Amount)>) -> Option<Box<QuotaExceeded>> {
         let quotas = self.order.quotas();
-        if quotas.allows_numbered(leaf, takes.clone()) {
-            return None;
-        }
-        let mut takes: Vec<(usize, Amount)> = takes.into_iter().collect();
         takes.sort_unstable_by_key(|(number, _)| *number);
         takes.into_iter().find_map(|(number, amount)| {
             let bound = quotas.bound_of(leaf, number, amount)?;
             let of_root = |account: &str| self.policy.tree.leaf(account) == Some(leaf);
             let counter = quotas.counter(number)?.to_string();
-            Some(match bound {
+            Some(Box::new(match bound {
                 Bound::Max { account, held, max } => {
                     let held = of_root(account).then_some(held);
                     QuotaExceeded::Max { counter, account: account.to_owned(), held, max, takes: amount }
                 }
                 Bound::Aside => QuotaExceeded::Aside { counter },
-            })
+            }))
         })
     }
 

@@ -78,7 +78,14 @@ impl Prices {
 
     /// Charges what was evaluated for a root since this was called last: offers of other namespaces pay for what is beyond what is fair, and
     /// nothing more of those that have paid too much is evaluated. The rest, in fuel, is for the root.
+    #[inline]
     pub(crate) fn settle(&mut self, snapshot: &Snapshot, root: AdId, owners: &mut Owners) -> u64 {
+        let own = if self.used.is_empty() { 0 } else { self.pay_used(snapshot, root, owners) };
+        self.bar(owners.barred());
+        own
+    }
+
+    fn pay_used(&mut self, snapshot: &Snapshot, root: AdId, owners: &mut Owners) -> u64 {
         let namespace = |ad: AdId| snapshot.ad(ad).map(|ad| ad.key.namespace.as_str());
         let mut own = 0_u64;
         for (offer, fuel) in self.used.drain(..) {
@@ -86,7 +93,6 @@ impl Prices {
             own = own.saturating_add(fair);
             namespace(offer).into_iter().for_each(|namespace| owners.pay(namespace, fuel - fair));
         }
-        self.bar(owners.barred());
         own
     }
 
@@ -142,19 +148,25 @@ struct Allocated {
 
 impl Allocations {
     /// What an allocation costs and counts. One cycle has one policy.
+    #[inline]
     fn of(&mut self, policy: &Policy, allocation: &Res) -> Option<&Allocated> {
-        let Allocations { list, places, last } = self;
-        if !list.get(*last).is_some_and(|known| known.allocation.is(allocation)) {
-            if list.len() == ALLOCATIONS_MAX {
-                list.clear();
-                places.clear();
-            }
-            *last = *places.entry(allocation.address()).or_insert_with(|| {
-                list.push(policy.allocated(allocation));
-                list.len() - 1
-            });
+        if !self.list.get(self.last).is_some_and(|known| known.allocation.is(allocation)) {
+            self.last = self.place_of(policy, allocation);
         }
-        list.get(*last)
+        self.list.get(self.last)
+    }
+
+    #[inline(never)]
+    fn place_of(&mut self, policy: &Policy, allocation: &Res) -> usize {
+        let Allocations { list, places, .. } = self;
+        if list.len() == ALLOCATIONS_MAX {
+            list.clear();
+            places.clear();
+        }
+        *places.entry(allocation.address()).or_insert_with(|| {
+            list.push(policy.allocated(allocation));
+            list.len() - 1
+        })
     }
 }
 
@@ -265,35 +277,40 @@ impl Policy {
         seats: &mut Seats,
         priced: &mut Priced<'_>,
     ) -> GangCharge {
-        let mut takes = Amounts::new();
-        let (members, sum) = self.count((snapshot, gang), Some((account, seats)), priced, |number, amount| {
+        let (mut members, mut takes) = (MemberCharges::new(), Amounts::new());
+        let counts = |number: usize, amount| {
             let counter = self.counters.get(number);
             counter.into_iter().for_each(|(counter, _)| *takes.entry(Arc::clone(counter)).or_default() += amount);
-        });
+        };
+        let sum = self.count((snapshot, gang), Some((account, seats)), priced, &mut members, counts);
         GangCharge { members, takes: taken_by_gang(sum, takes) }
     }
 
-    /// What each member of a gang costs at some prices, and what all cost together beside the shared seats that its account holds; without
-    /// these, nothing is shared. Reports how much each offer counts, by the numbers of counters.
+    /// What a gang costs at some prices beside the shared seats that its account holds; without these, nothing is shared. Adds what each member
+    /// costs to `members`, and reports how much each offer counts, by the numbers of counters.
     pub(crate) fn count(
         &self,
         (snapshot, gang): (&Snapshot, &Gang),
         mut shared: Option<(&Arc<str>, &mut Seats)>,
         priced: &mut Priced<'_>,
+        members: &mut MemberCharges,
         mut counts: impl FnMut(usize, Amount),
-    ) -> (MemberCharges, Amount) {
+    ) -> Amount {
         let namespace =
             || gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
-        let (mut members, mut sum) = (MemberCharges::from_elem(0, gang.members.len()), 0);
-        for ((place, member), own) in gang.members.iter().enumerate().zip(&mut members) {
-            let ad = snapshot.ad(member.ad).filter(|ad| member.edge.is_some() && ad.offer().is_some());
-            let Some(ad) = ad else { continue };
+        let mut sum = 0;
+        for (place, member) in gang.members.iter().enumerate() {
+            let ad = member.edge.and_then(|_| snapshot.ad(member.ad)).filter(|ad| ad.offer().is_some());
+            let Some(ad) = ad else {
+                members.push(0);
+                continue;
+            };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
             let micros = match priced {
                 Priced::Evaluated(prices) => self.charge((member.ad, ad), counted, &member.ask, namespace, prices),
                 Priced::Recorded(charges) => charges.get(place).copied().unwrap_or(0),
             };
-            *own = micros;
+            members.push(micros);
             let allocation = &member.ask.allocation;
             let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
                 for number in counted.map_or(&[][..], |counted| &counted.counters) {
@@ -314,7 +331,7 @@ impl Policy {
                 }
             }
         }
-        (members, sum.max(LEAST_CHARGE))
+        sum.max(LEAST_CHARGE)
     }
 
     /// What a claim on all of an offer costs, in micros.

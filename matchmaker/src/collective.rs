@@ -8,6 +8,7 @@ use std::sync::Arc;
 use placing::{Effort, Window};
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
+use crate::account_queue::NumberedCharge;
 use crate::budget::{FUEL_OF_A_STEP, Owners, StepShares};
 use crate::charges::{Prices, Seats, charge_by_weights};
 use crate::cycle::{negotiate, negotiate_first};
@@ -571,13 +572,15 @@ fn turns<'s>(
     let mut line = Line::of(snapshot);
     line.set_prices(prices);
     let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new(), names: line.names() };
+    let mut charge = NumberedCharge::default();
     while turns.order.len() < count {
         let Some(turn) = line.next() else { break };
+        charge.forget();
         let is_guaranteed = line.is_guarantee_pass();
         match gangs.get(&turn.ad) {
             None => line.not_found(),
             // It comes again.
-            Some(gang) if !line.serve(&turn, gang, &mut None, (config, now)) => continue,
+            Some(gang) if !line.serve(&turn, gang, &mut charge, (config, now)) => continue,
             Some(_) if is_guaranteed => drop(turns.guaranteed.insert(turn.ad)),
             Some(_) => {}
         }

@@ -31,7 +31,7 @@ pub(crate) fn negotiate_first<F: Finder>(
     let mut line = Line::of(snapshot);
     let mut round = Round::of(snapshot, config, now, line.names().iter());
     let mut run = finder.begin(&mut round);
-    let mut failed = Vec::new();
+    let (mut failed, mut within) = (Vec::new(), Within::default());
     round.cycle.gangs.reserve(snapshot.roots.len().min(roots_max));
     if matches!(line, Line::Accounts(_)) {
         round.cycle.charges.reserve(snapshot.roots.len().min(roots_max));
@@ -52,7 +52,8 @@ pub(crate) fn negotiate_first<F: Finder>(
             }
             // 3. Find its best gang.
             let before = round.shares.spent(turn.submitter);
-            let mut within = Within { exceeded: line.forbids_every_gang(), charge: None };
+            within.exceeded = line.forbids_every_gang();
+            within.charge.forget();
             // A gang is large, and is moved once: to its place among the gangs of the cycle.
             let mut found =
                 if within.exceeded.is_none() { finder.best(&mut run, &turn, &mut round) } else { Found::default() };
@@ -75,7 +76,7 @@ pub(crate) fn negotiate_first<F: Finder>(
                 round.shares.exceed(turn.submitter);
             }
             let Some(gang) = &found.gang else {
-                failed.push(Failed::of(&turn, found.gave_up).by(within.exceeded));
+                failed.push(Failed::of(&turn, found.gave_up).by(within.exceeded.take()));
                 line.not_found();
                 continue;
             };
@@ -83,8 +84,8 @@ pub(crate) fn negotiate_first<F: Finder>(
             if !line.serve(&turn, gang, &mut within.charge, (config, now)) {
                 continue;
             }
-            if let Some(charge) = within.charge {
-                round.cycle.charges.push((turn.ad, charge.members));
+            if within.charge.is_known() {
+                round.cycle.charges.push((turn.ad, std::mem::take(&mut within.charge.members)));
             }
             if found.gave_up {
                 round.cycle.cut_short.push(turn.ad);

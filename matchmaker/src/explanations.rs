@@ -28,8 +28,8 @@ impl Failed {
     }
 
     /// The same, because of a quota.
-    pub(crate) fn by(self, exceeded: Option<QuotaExceeded>) -> Failed {
-        Failed { exceeded: exceeded.map(Box::new), ..self }
+    pub(crate) fn by(self, exceeded: Option<Box<QuotaExceeded>>) -> Failed {
+        Failed { exceeded, ..self }
     }
 
     fn root<'s>(&self, snapshot: &'s Snapshot) -> Option<&'s Root> {

@@ -83,7 +83,7 @@ impl<'s> Line<'s> {
     }
 
     /// The quota that forbids the root that is served every gang, if one does.
-    pub(crate) fn forbids_every_gang(&self) -> Option<QuotaExceeded> {
+    pub(crate) fn forbids_every_gang(&self) -> Option<Box<QuotaExceeded>> {
         match self {
             Line::Submitters(_) => None,
             Line::Accounts(queue) => queue.forbids_every_gang(),
@@ -120,7 +120,7 @@ impl<'s> Line<'s> {
         &mut self,
         turn: &Turn<'_>,
         gang: &Gang,
-        charge: &mut Option<NumberedCharge>,
+        charge: &mut NumberedCharge,
         (config, now): (&Config, i64),
     ) -> bool {
         match self {

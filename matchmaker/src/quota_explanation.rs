@@ -4,7 +4,7 @@
 
 use policy::{Bound, LEAST_CHARGE, Node};
 
-use crate::account_queue::AccountQueue;
+use crate::account_queue::{AccountQueue, NumberedCharge};
 use crate::charges::Prices;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
@@ -27,8 +27,9 @@ impl<'s> QuotaExplanation<'s> {
 
     /// The `max` that forbids a root this gang, if one does. What is set aside for others is left out: it depends on what is free.
     pub fn against(&self, root: &Root, gang: &Gang) -> Option<QuotaExceeded> {
-        let charge = self.queue.numbered_charge_of(root, gang, self.config, self.now);
-        let exceeded = self.queue.exceeded_by_charge(self.leaf(root)?, &charge)?;
+        let mut charge = NumberedCharge::default();
+        self.queue.numbered_charge_of(root, gang, (self.config, self.now), &mut charge);
+        let exceeded = *self.queue.exceeded_by_charge(self.leaf(root)?, &charge)?;
         matches!(exceeded, QuotaExceeded::Max { .. }).then_some(exceeded)
     }
 

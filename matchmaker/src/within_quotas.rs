@@ -14,11 +14,12 @@ use crate::plain::{Filter, best_of};
 use crate::why_not::QuotaExceeded;
 
 /// What is known of a root's gang and the quotas.
+#[derive(Default)]
 pub(crate) struct Within {
     /// The quota that stands against the best of all gangs, if one does.
-    pub(crate) exceeded: Option<QuotaExceeded>,
+    pub(crate) exceeded: Option<Box<QuotaExceeded>>,
     /// What the gang that was found costs and counts, if that was worked out.
-    pub(crate) charge: Option<NumberedCharge>,
+    pub(crate) charge: NumberedCharge,
 }
 
 /// Finds the best gang within the quotas, with any finder, given the best one of all.
@@ -55,20 +56,20 @@ pub(crate) fn best_within<'s, F: Finder>(
     }
     let disagreed = found.disagreed;
     *found = Found { disagreed, ..all_within((queue, turn), &exclusions, round) };
-    within.charge = None;
+    within.charge.forget();
 }
 
-/// The quota that stands against a gang that was found. Sets what the gang costs; the submitter and the namespaces of the offers pay for finding
-/// that out. Without a gang, nothing is set or paid.
+/// The quota that stands against a gang that was found. Works out what the gang costs; the submitter and the namespaces of the offers pay for
+/// that. Without a gang, nothing is worked out or paid.
 fn stands_against(
     found: &Found,
     (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
     round: &mut Round<'_>,
-    charge: &mut Option<NumberedCharge>,
-) -> Option<QuotaExceeded> {
-    *charge = None;
+    charge: &mut NumberedCharge,
+) -> Option<Box<QuotaExceeded>> {
+    charge.forget();
     let gang = found.gang.as_ref()?;
-    let charge = charge.insert(queue.numbered_charge_of(turn.root, gang, round.config, round.now));
+    queue.numbered_charge_of(turn.root, gang, (round.config, round.now), charge);
     let own = queue.settle(turn.ad, &mut round.owners);
     round.shares.pay(turn.submitter, own / FUEL_OF_A_STEP);
     queue.exceeded_by(charge)
@@ -87,7 +88,8 @@ fn all_within(
     let config = Config { steps_max, ..round.config.clone() };
     let now = round.now;
     let keeps = |gang: &Gang| {
-        let charge = queue.numbered_charge_of(turn.root, gang, &config, now);
+        let mut charge = NumberedCharge::default();
+        queue.numbered_charge_of(turn.root, gang, (&config, now), &mut charge);
         (queue.exceeded_by(&charge).is_none(), queue.take_used())
     };
     let filter = Filter { keeps: &keeps, owners: round.owners.clone() };

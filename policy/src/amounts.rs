@@ -49,6 +49,13 @@ impl NumberedAmounts {
         self.0.push((number, amount));
     }
 
+    /// Whether nothing was added.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Forgets all amounts.
     #[inline]
     pub fn clear(&mut self) {

@@ -222,6 +222,7 @@ impl<'t> Quotas<'t> {
     }
 
     /// The same of amounts by the numbers of their counters.
+    #[inline]
     #[must_use]
     pub fn allows_numbered(&self, leaf: Node, takes: impl IntoIterator<Item = (usize, Amount)>) -> bool {
         takes.into_iter().all(|(number, amount)| {
