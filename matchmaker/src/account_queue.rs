@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Quotas};
 
 use crate::budget::Owners;
-use crate::charges::{GangCharge, MemberCharges, Policy, Priced, Prices, Seats};
+use crate::charges::{GangCharge, Policy, Priced, Prices, Seats};
 use crate::finder::Turn;
 use crate::gang::{Gang, as_u32, as_usize};
 use crate::model::{AdId, Config, Root, Snapshot};
@@ -23,15 +23,17 @@ use crate::why_not::QuotaExceeded;
 #[derive(Default)]
 pub(crate) struct NumberedCharge {
     /// What each member costs, in micros.
-    pub(crate) members: MemberCharges,
-    /// What its account holds more of with it, by the numbers of counters.
+    pub(crate) members: Vec<Amount>,
+    /// What its account holds more of with it, by the numbers of counters that something limits.
     takes: NumberedAmounts,
+    /// Whether the gang has part of a seat that others may share.
+    shares_seats: bool,
 }
 
 impl NumberedCharge {
-    /// Whether it was worked out: every gang takes something.
+    /// Whether it was worked out: every gang costs something.
     pub(crate) fn is_known(&self) -> bool {
-        !self.takes.is_empty()
+        self.takes.charge() > 0
     }
 
     /// Forgets what one gang costs.
@@ -48,7 +50,7 @@ pub(crate) struct AccountQueue<'s> {
     /// The submitters, which have shares of the steps, by name.
     submitters: Vec<Arc<str>>,
     order: Order<'s>,
-    /// By the number of a counter in the policy: its number in the quotas, if these know it. None of the two that every gang takes of.
+    /// By the number of a counter in the policy: its number in the quotas, if these limit it. None of the two that every gang takes of.
     counters: Vec<Option<usize>>,
     /// Whether a quota may forbid an account every gang.
     may_forbid_every_gang: bool,
@@ -71,7 +73,8 @@ impl<'s> AccountQueue<'s> {
         let waiting = in_line(snapshot, &placed, 0..snapshot.roots.len());
         let quotas = Quotas::new(&policy.tree, &policy.total);
         let of_every_gang = [quotas.gangs_number(), quotas.charge_number()];
-        let number = |counter: &str| quotas.number(counter).filter(|number| !of_every_gang.contains(number));
+        let counts = |number: &usize| quotas.is_limited(*number) && !of_every_gang.contains(number);
+        let number = |counter: &str| quotas.number(counter).filter(counts);
         AccountQueue {
             snapshot,
             policy,
@@ -101,7 +104,7 @@ impl<'s> AccountQueue<'s> {
                 continue;
             };
             let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, prices);
-            queue.order.quotas_mut().take(node, &charge.takes);
+            queue.order.take(node, &charge.takes);
         }
         queue.begin(0..snapshot.roots.len());
         queue
@@ -184,19 +187,29 @@ impl<'s> AccountQueue<'s> {
     ) {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
-        let mut seats = shares_seats(gang).then(|| {
-            let account = self.account(root);
-            (account, self.seats.of_gang((self.snapshot, gang), account))
-        });
-        let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
         charge.forget();
-        let NumberedCharge { members, takes } = charge;
+        charge.shares_seats = gang.members.iter().any(|member| member.ask.share.is_some());
+        if charge.shares_seats {
+            let account = self.account(root);
+            let mut seats = self.seats.of_gang((self.snapshot, gang), account);
+            self.count(gang, Some((account, &mut seats)), prices, charge);
+        } else {
+            self.count(gang, None, prices, charge);
+        }
+    }
+
+    fn count(
+        &self,
+        gang: &Gang,
+        shared: Option<(&Arc<str>, &mut Seats)>,
+        prices: &mut Prices,
+        NumberedCharge { members, takes, .. }: &mut NumberedCharge,
+    ) {
         let mut priced = Priced::Evaluated(prices);
         let sum = self.policy.count((self.snapshot, gang), shared, &mut priced, members, |counter, amount| {
             self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
         });
-        takes.push(self.order.quotas().charge_number(), sum);
-        takes.push(self.order.quotas().gangs_number(), 1);
+        self.order.quotas().add_gang(sum, takes);
     }
 
     /// Charges owners for the costs of claims that were computed for a root since this was called last. Returns what the root pays itself, in fuel.
@@ -228,7 +241,7 @@ impl<'s> AccountQueue<'s> {
             self.numbered_charge_of(root, gang, (config, now), charge);
         }
         let is_served = self.order.found_numbered(turn, &charge.takes);
-        if is_served && shares_seats(gang) {
+        if is_served && charge.shares_seats {
             let account = Arc::clone(self.account(root));
             let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
             self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
@@ -238,9 +251,8 @@ impl<'s> AccountQueue<'s> {
 
     /// Charges the account of the root that was served last for a gang of one charge. Returns whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
-        let (quotas, mut takes) = (self.order.quotas(), NumberedAmounts::with_capacity(2));
-        takes.push(quotas.charge_number(), 1_000_000);
-        takes.push(quotas.gangs_number(), 1);
+        let mut takes = NumberedAmounts::default();
+        self.order.quotas().add_gang(1_000_000, &mut takes);
         self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes))
     }
 
@@ -321,11 +333,6 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn counted(&self) -> impl Iterator<Item = AdId> + '_ {
         self.policy.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| ad)
     }
-}
-
-/// Whether a gang has part of a seat that others may share.
-fn shares_seats(gang: &Gang) -> bool {
-    gang.members.iter().any(|member| member.ask.share.is_some())
 }
 
 /// The leaf of a root's account, if the tree has it, and the number of its submitter.

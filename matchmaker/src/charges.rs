@@ -232,16 +232,6 @@ pub(crate) enum Priced<'p> {
     Recorded(&'p [Amount]),
 }
 
-impl Priced<'_> {
-    /// How much the counter with a number counts of an allocation.
-    fn amount(&mut self, policy: &Policy, allocation: &Res, number: usize) -> Option<Amount> {
-        match self {
-            Priced::Evaluated(prices) => *prices.allocations.of(policy, allocation)?.counts.get(number)?,
-            Priced::Recorded(_) => counted_of(allocation, policy.counters.get(number)?.1.as_ref()),
-        }
-    }
-}
-
 /// How much of a resource an allocation has; of no resource, 1.
 fn counted_of(allocation: &Res, resource: Option<&String>) -> Option<Amount> {
     resource.map_or(Some(1), |resource| allocation.get(resource).map(|amount| Amount::from(*amount)))
@@ -277,13 +267,13 @@ impl Policy {
         seats: &mut Seats,
         priced: &mut Priced<'_>,
     ) -> GangCharge {
-        let (mut members, mut takes) = (MemberCharges::new(), Amounts::new());
+        let (mut members, mut takes) = (Vec::new(), Amounts::new());
         let counts = |number: usize, amount| {
             let counter = self.counters.get(number);
             counter.into_iter().for_each(|(counter, _)| *takes.entry(Arc::clone(counter)).or_default() += amount);
         };
         let sum = self.count((snapshot, gang), Some((account, seats)), priced, &mut members, counts);
-        GangCharge { members, takes: taken_by_gang(sum, takes) }
+        GangCharge { members: MemberCharges::from_slice(&members), takes: taken_by_gang(sum, takes) }
     }
 
     /// What a gang costs at some prices beside the shared seats that its account holds; without these, nothing is shared. Adds what each member
@@ -293,7 +283,7 @@ impl Policy {
         (snapshot, gang): (&Snapshot, &Gang),
         mut shared: Option<(&Arc<str>, &mut Seats)>,
         priced: &mut Priced<'_>,
-        members: &mut MemberCharges,
+        members: &mut Vec<Amount>,
         mut counts: impl FnMut(usize, Amount),
     ) -> Amount {
         let namespace =
@@ -306,32 +296,49 @@ impl Policy {
                 continue;
             };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
-            let micros = match priced {
+            let allocation = &member.ask.allocation;
+            let (micros, terms) = match priced {
                 Priced::Evaluated(prices) => self.charge((member.ad, ad), counted, &member.ask, namespace, prices),
-                Priced::Recorded(charges) => charges.get(place).copied().unwrap_or(0),
+                Priced::Recorded(charges) => (charges.get(place).copied().unwrap_or(0), None),
             };
             members.push(micros);
-            let allocation = &member.ask.allocation;
-            let (Some(share), Some((account, seats))) = (&member.ask.share, &mut shared) else {
-                for number in counted.map_or(&[][..], |counted| &counted.counters) {
-                    if let Some(amount) = priced.amount(self, allocation, *number) {
-                        counts(*number, amount);
-                    }
-                }
-                sum += micros;
+            if let (Some(_), Some(shared)) = (&member.ask.share, &mut shared) {
+                sum += self.count_shared((ad, &member.ask), counted, micros, shared, &mut counts);
                 continue;
-            };
-            let amounts = counted.into_iter().flat_map(|counted| counted.counts(&self.counters, allocation));
-            let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
-            let amounts = amounts.chain([(policy::CHARGE.into(), micros)]).collect();
-            for (counter, amount) in seats.take(account, &ad.key, Some(share), amounts) {
-                match self.counters.iter().position(|(own, _)| *own == counter) {
-                    Some(number) => counts(number, amount),
-                    None => sum += amount,
-                }
+            }
+            sum += micros;
+            for number in counted.map_or(&[][..], |counted| &counted.counters) {
+                let amount = match terms {
+                    Some(terms) => terms.counts.get(*number).copied().flatten(),
+                    None => self.counted_by(*number, allocation),
+                };
+                amount.into_iter().for_each(|amount| counts(*number, amount));
             }
         }
         sum.max(LEAST_CHARGE)
+    }
+
+    /// Takes part of a shared seat for an account, and reports what it counts beside what the account holds of the seat. Returns what it costs.
+    #[cold]
+    fn count_shared(
+        &self,
+        (ad, ask): (&PoolAd, &Ask),
+        counted: Option<&CountedOffer>,
+        micros: Amount,
+        (account, seats): &mut (&Arc<str>, &mut Seats),
+        counts: &mut impl FnMut(usize, Amount),
+    ) -> Amount {
+        let amounts = counted.into_iter().flat_map(|counted| counted.counts(&self.counters, &ask.allocation));
+        let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
+        let amounts = amounts.chain([(policy::CHARGE.into(), micros)]).collect();
+        let mut sum = 0;
+        for (counter, amount) in seats.take(account, &ad.key, ask.share.as_deref(), amounts) {
+            match self.counters.iter().position(|(own, _)| *own == counter) {
+                Some(number) => counts(number, amount),
+                None => sum += amount,
+            }
+        }
+        sum
     }
 
     /// What a claim on all of an offer costs, in micros.
@@ -339,21 +346,27 @@ impl Policy {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
         let counted = self.offers.get(id).map(|counted| &**counted);
-        self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices)
+        self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices).0
     }
 
-    /// What a claim on an offer costs a job of a namespace, in micros.
-    fn charge<'n>(
+    /// What a claim on an offer costs a job of a namespace, in micros; and the terms of the pool for what is claimed.
+    fn charge<'n, 'p>(
         &self,
         (id, ad): (AdId, &PoolAd),
         counted: Option<&CountedOffer>,
         ask: &Ask,
         namespace: impl Fn() -> &'n str,
-        prices: &mut Prices,
-    ) -> Amount {
+        prices: &'p mut Prices,
+    ) -> (Amount, Option<&'p Allocated>) {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
         let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace()));
-        stated.or_else(|| Some(prices.allocations.of(self, &ask.allocation)?.micros)).unwrap_or(CHARGE_OF_ONE)
+        let terms = prices.allocations.of(self, &ask.allocation);
+        (stated.or(terms.map(|terms| terms.micros)).unwrap_or(CHARGE_OF_ONE), terms)
+    }
+
+    /// How much the counter with a number counts of an allocation.
+    fn counted_by(&self, number: usize, allocation: &Res) -> Option<Amount> {
+        counted_of(allocation, self.counters.get(number)?.1.as_ref())
     }
 
     /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.

@@ -4,6 +4,7 @@
 //! `within_quotas.rs` keeps it within the quotas, and `explanations.rs` says why the other roots have none. After it, the controller claims
 //! the gangs.
 
+use crate::charges::MemberCharges;
 use crate::explanations::{Failed, explain};
 use crate::finder::{Cycle, Finder, Found, Round};
 use crate::line::Line;
@@ -85,7 +86,7 @@ pub(crate) fn negotiate_first<F: Finder>(
                 continue;
             }
             if within.charge.is_known() {
-                round.cycle.charges.push((turn.ad, std::mem::take(&mut within.charge.members)));
+                round.cycle.charges.push((turn.ad, MemberCharges::from_slice(&within.charge.members)));
             }
             if found.gave_up {
                 round.cycle.cut_short.push(turn.ad);

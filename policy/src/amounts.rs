@@ -22,50 +22,49 @@ pub const GANGS: &str = "gangs";
 /// What a gang costs at least, in micros.
 pub const LEAST_CHARGE: Amount = 1000;
 
-/// The same by the numbers that [`Quotas`](crate::Quotas) gives to the counters it knows, in any order: for cycles, which ask for each gang.
-/// A gang takes of few counters, so they are looked through.
+/// What a gang takes by the numbers that [`Quotas`](crate::Quotas) gives to the counters it knows, in any order: for cycles, which ask for each
+/// gang. A gang takes of few counters, so they are looked through.
 #[derive(Clone, Debug, Default)]
-pub struct NumberedAmounts(Vec<(usize, Amount)>);
+pub struct NumberedAmounts {
+    /// What the gang costs, in micros: the order of accounts depends on it, whether or not it is counted.
+    pub(crate) charge: Amount,
+    counted: Vec<(usize, Amount)>,
+}
 
 impl NumberedAmounts {
-    /// No amounts, with room for so many.
-    #[must_use]
-    pub fn with_capacity(counters: usize) -> NumberedAmounts {
-        NumberedAmounts(Vec::with_capacity(counters))
-    }
-
     /// Adds so much of a counter.
     #[inline]
     pub fn add(&mut self, number: usize, amount: Amount) {
-        match self.0.iter_mut().find(|(known, _)| *known == number) {
+        match self.counted.iter_mut().find(|(known, _)| *known == number) {
             Some((_, sum)) => *sum += amount,
-            None => self.0.push((number, amount)),
+            None => self.counted.push((number, amount)),
         }
     }
 
     /// Adds a counter of which nothing was added yet.
     #[inline]
-    pub fn push(&mut self, number: usize, amount: Amount) {
-        self.0.push((number, amount));
+    pub(crate) fn push(&mut self, number: usize, amount: Amount) {
+        self.counted.push((number, amount));
     }
 
-    /// Whether nothing was added.
+    /// What the gang costs, in micros; 0 if it was not added.
     #[inline]
     #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub fn charge(&self) -> Amount {
+        self.charge
     }
 
     /// Forgets all amounts.
     #[inline]
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.charge = 0;
+        self.counted.clear();
     }
 
     /// The amounts.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = (usize, Amount)> + Clone {
-        self.0.iter().copied()
+        self.counted.iter().copied()
     }
 }
 

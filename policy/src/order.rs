@@ -5,7 +5,7 @@ mod queues;
 
 use std::cmp::Reverse;
 
-use crate::amounts::{Amounts, NumberedAmounts, normalized};
+use crate::amounts::{Amount, Amounts, CHARGE, NumberedAmounts, normalized};
 use crate::quota::Quotas;
 use crate::tree::Node;
 
@@ -69,6 +69,8 @@ pub struct AccountTurn {
 #[derive(Clone, Debug)]
 pub struct Order<'t> {
     quotas: Quotas<'t>,
+    /// By node: what orders it among its siblings.
+    charged: Vec<Charged>,
     /// By leaf: the jobs that were not served yet.
     queues: Queues,
     /// By leaf: whether its account has ended the pass of guarantees.
@@ -92,12 +94,14 @@ impl<'t> Order<'t> {
     /// The order of jobs by their numbers, each with the leaf of its account; those of one account are in order already.
     #[must_use]
     pub fn of(quotas: Quotas<'t>, jobs: impl Iterator<Item = (Node, usize)> + Clone) -> Order<'t> {
-        let count = quotas.tree().len();
+        let tree = quotas.tree();
+        let charged = |node| Charged { micros: tree.usage(node) + quotas.held_charge(node), weight: tree.weight(node) };
         let mut order = Order {
+            charged: (0..tree.len()).map(Node::at).map(charged).collect(),
             queues: Queues::default(),
-            through: vec![false; count],
+            through: vec![false; tree.len()],
             pass: Pass::Guarantee,
-            ready: Heaps::of(quotas.tree()),
+            ready: Heaps::of(tree),
             quotas,
         };
         order.restart(jobs);
@@ -116,9 +120,13 @@ impl<'t> Order<'t> {
         &self.quotas
     }
 
-    /// The quotas, to be changed before the order begins again.
-    pub fn quotas_mut(&mut self) -> &mut Quotas<'t> {
-        &mut self.quotas
+    /// A gang at this leaf holds so much from now on; after that, the order has to begin again.
+    pub fn take(&mut self, leaf: Node, takes: &Amounts) {
+        self.quotas.take(leaf, takes);
+        let charge = takes.get(CHARGE).copied().unwrap_or(0);
+        for node in self.quotas.tree().path(leaf) {
+            self.charged.get_mut(node.place()).into_iter().for_each(|charged| charged.micros += charge);
+        }
     }
 
     /// The next turn: the same one until it is reported what came of it. None after the last pass.
@@ -154,7 +162,7 @@ impl<'t> Order<'t> {
         if is_served {
             self.quotas.take_numbered(turn.leaf, takes);
             self.dequeue(turn);
-            self.update(turn.leaf);
+            self.update(turn.leaf, takes.charge());
         } else {
             self.end_guarantee(turn.leaf);
         }
@@ -182,7 +190,7 @@ impl<'t> Order<'t> {
 
     fn end_guarantee(&mut self, leaf: Node) {
         self.through.get_mut(leaf.place()).into_iter().for_each(|through| *through = true);
-        self.update(leaf);
+        self.update(leaf, 0);
     }
 
     /// The leaf that is first from the pool down.
@@ -205,22 +213,24 @@ impl<'t> Order<'t> {
         for node in tree.top_down().rev() {
             let Some(parent) = tree.parent(node) else { continue };
             if self.is_ready(node) {
-                self.ready.push(parent, Place { usage: usage(&self.quotas, node), node });
+                let usage = self.charged.get(node.place()).map_or(0, Charged::usage);
+                self.ready.push(parent, Place { usage, node });
             }
         }
         self.ready.put_in_order();
     }
 
-    /// Puts the leaf of a turn and all nodes above it where they now belong.
-    fn update(&mut self, leaf: Node) {
+    /// Charges the leaf of a turn and all nodes above it, and puts them where they now belong.
+    fn update(&mut self, leaf: Node, charge: Amount) {
         let path = self.quotas.tree().path(leaf);
         let (mut node, mut is_ready) = (leaf, false);
         for parent in path.iter().skip(1) {
             // If a node stays in order, so does all above it.
             is_ready = is_ready || self.is_ready(node);
+            let Some(charged) = self.charged.get_mut(node.place()) else { return };
+            charged.micros += charge;
             if is_ready {
-                let Order { quotas, ready, .. } = self;
-                ready.replace(*parent, node, || usage(quotas, node));
+                self.ready.replace(*parent, node, || charged.usage());
             } else {
                 self.ready.remove(*parent, node);
             }
@@ -240,11 +250,19 @@ impl<'t> Order<'t> {
     }
 }
 
-/// What orders a node among its siblings: the charge that was used and is held in all of its subtree, over its weight.
-#[inline]
-fn usage(quotas: &Quotas<'_>, node: Node) -> i128 {
-    let (usage, weight) = quotas.tree().usage_and_weight(node);
-    normalized(usage + quotas.held_charge(node), weight)
+/// What orders a node among its siblings.
+#[derive(Clone, Debug)]
+struct Charged {
+    /// The charge that was used and is held in all of its subtree, in micros.
+    micros: Amount,
+    weight: u32,
+}
+
+impl Charged {
+    #[inline]
+    fn usage(&self) -> i128 {
+        normalized(self.micros, self.weight)
+    }
 }
 
 #[cfg(test)]

@@ -21,8 +21,6 @@ pub struct Quotas<'t> {
     gangs: usize,
     /// By node: something is guaranteed to it.
     has_min: Vec<bool>,
-    /// By node: of how many counters it does not hold what is guaranteed to it.
-    open_guarantees: Vec<u32>,
 }
 
 /// What does not let an account have more of a counter.
@@ -61,17 +59,16 @@ impl<'t> Quotas<'t> {
                 table_of(&mut tables, counter).into_iter().for_each(|table| table.limit(node, quota));
             }
         }
-        tables.iter_mut().for_each(|(counter, table)| table.work_out(tree, **counter == *CHARGE));
-        let (mut has_min, mut open_guarantees) = (vec![false; tree.len()], vec![0; tree.len()]);
+        tables.iter_mut().for_each(|(_, table)| table.work_out(tree));
+        let mut has_min = vec![false; tree.len()];
         for (_, table) in tables.iter().filter(|(_, table)| table.has_min) {
-            for ((row, has_min), open) in table.rows.iter().zip(&mut has_min).zip(&mut open_guarantees) {
+            for (row, has_min) in table.rows.iter().zip(&mut has_min) {
                 *has_min |= row.min > 0;
-                *open += u32::from(row.is_open());
             }
         }
         let number = |name: &str| tables.iter().position(|(counter, _)| **counter == *name).unwrap_or(0);
         let (charge, gangs) = (number(CHARGE), number(GANGS));
-        Quotas { tree, tables, charge, gangs, has_min, open_guarantees }
+        Quotas { tree, tables, charge, gangs, has_min }
     }
 
     /// The tree that they are of.
@@ -119,11 +116,23 @@ impl<'t> Quotas<'t> {
     /// Amounts by the numbers of their counters, without those of which nothing is known.
     #[must_use]
     pub fn numbered(&self, amounts: &Amounts) -> NumberedAmounts {
-        let mut numbered = NumberedAmounts::with_capacity(amounts.len());
+        let mut numbered = NumberedAmounts::default();
         for (counter, amount) in amounts {
             self.number(counter).into_iter().for_each(|number| numbered.add(number, *amount));
         }
+        numbered.charge = amounts.get(CHARGE).copied().unwrap_or(0);
         numbered
+    }
+
+    /// Adds a gang with its charge to what it takes.
+    #[inline]
+    pub fn add_gang(&self, charge: Amount, takes: &mut NumberedAmounts) {
+        takes.charge = charge;
+        for (number, amount) in [(self.charge, charge), (self.gangs, 1)] {
+            if self.is_limited(number) {
+                takes.push(number, amount);
+            }
+        }
     }
 
     /// The charge that the subtree of a node holds.
@@ -134,8 +143,7 @@ impl<'t> Quotas<'t> {
     /// How much the subtree of a node holds.
     #[must_use]
     pub fn held(&self, node: Node, counter: &str) -> Amount {
-        let table = self.number(counter).and_then(|number| self.table(number));
-        table.map_or(0, |table| table.held(self.tree, node))
+        self.row(node, counter).map_or(0, |row| row.held)
     }
 
     /// How much is guaranteed to the subtree of a node: what it wants, or its part of what there is. Nothing at a leaf below its account.
@@ -237,6 +245,13 @@ impl<'t> Quotas<'t> {
         self.table(number).is_some_and(|table| table.is_bounded)
     }
 
+    /// Whether something is guaranteed of a counter, or may forbid a gang to take of it. Cycles do not have to count any other one.
+    #[inline]
+    #[must_use]
+    pub fn is_limited(&self, number: usize) -> bool {
+        self.table(number).is_some_and(|table| table.is_bounded || table.has_min)
+    }
+
     /// The counters that guarantee a gang at one node: it takes of them, they have a `min` there, and with the gang no more is held
     /// than is granted. If one of them is exceeded, none does.
     pub(crate) fn guaranteeing<'a>(&self, node: Node, takes: &'a Amounts) -> Vec<&'a Counter> {
@@ -273,8 +288,13 @@ impl<'t> Quotas<'t> {
     /// Whether a gang at this leaf is guaranteed at some account at or above it.
     #[must_use]
     pub fn guarantees(&self, leaf: Node, takes: &NumberedAmounts) -> bool {
-        let has_min = |node: &Node| self.has_min.get(node.place()).is_some_and(|has_min| *has_min);
-        self.tree.path(leaf).iter().any(|node| has_min(node) && self.guarantees_at(*node, takes))
+        self.guaranteed(leaf).any(|node| self.guarantees_at(*node, takes))
+    }
+
+    /// The nodes at or above a leaf to which something is guaranteed.
+    fn guaranteed(&self, leaf: Node) -> impl Iterator<Item = &Node> {
+        let has_min = |node: &&Node| self.has_min.get(node.place()).is_some_and(|has_min| *has_min);
+        self.tree.path(leaf).iter().filter(has_min)
     }
 
     /// Whether something is guaranteed to any account at all.
@@ -285,8 +305,8 @@ impl<'t> Quotas<'t> {
     /// Whether something guaranteed is not held yet, at some account at or above this leaf.
     #[must_use]
     pub fn has_open_guarantee(&self, leaf: Node) -> bool {
-        let is_open = |node: &Node| self.open_guarantees.get(node.place()).is_some_and(|open| *open > 0);
-        self.tree.path(leaf).iter().any(is_open)
+        let is_open = |table: &Table, node: &Node| table.rows.get(node.place()).is_some_and(Row::is_open);
+        self.guaranteed(leaf).any(|node| self.tables.iter().any(|(_, table)| table.has_min && is_open(table, node)))
     }
 
     /// A gang at this leaf holds so much from now on. Takes time proportional to the depth of the tree.
@@ -308,7 +328,7 @@ impl<'t> Quotas<'t> {
         let path = self.tree.path(leaf);
         for (number, amount) in amounts {
             if let Some((_, table)) = self.tables.get_mut(number) {
-                table.change(path, amount, &mut self.open_guarantees);
+                table.change(path, amount);
             }
         }
     }

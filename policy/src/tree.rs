@@ -241,11 +241,6 @@ impl Tree {
         self.nodes.get(node.0).map_or(0, |entry| entry.usage)
     }
 
-    /// What was used in the subtree of a node, in micros, and its weight among its siblings.
-    pub(crate) fn usage_and_weight(&self, node: Node) -> (Amount, u32) {
-        self.nodes.get(node.0).map_or((0, 1), |entry| (entry.usage, entry.weight))
-    }
-
     /// All nodes, each before those below it.
     pub(crate) fn top_down(&self) -> impl DoubleEndedIterator<Item = Node> {
         self.top_down.iter().copied()

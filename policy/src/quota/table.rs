@@ -23,9 +23,6 @@ pub(super) struct Table {
     lends: bool,
     /// Some account holds something.
     holds: bool,
-    /// Nothing bounds or guarantees anything, and the order of accounts does not depend on the counter. What is held is then kept at leaves only,
-    /// and summed up when it is asked for.
-    is_idle: bool,
     /// By node.
     pub(super) rows: Vec<Row>,
 }
@@ -38,8 +35,6 @@ pub(super) struct Row {
     lend: Option<Amount>,
     pub(super) held: Amount,
     pub(super) grant: Amount,
-    /// The guarantee is open while less than this is held: the grant, or the least number where nothing is guaranteed.
-    floor: Amount,
     /// What is kept from all others.
     pub(super) aside: Amount,
     /// The sum of what is set aside at its children.
@@ -50,8 +45,8 @@ impl Table {
     /// The table of a counter of which the pool has so much, before any account states something.
     pub(super) fn new(tree: &Tree, total: Option<Amount>) -> Table {
         let (is_bounded, rows) = (total.is_some(), vec![Row::default(); tree.len()]);
-        let (has_min, lends, holds, is_idle) = (false, false, false, false);
-        Table { total, is_bounded, sure: Amount::MAX, has_min, lends, holds, is_idle, rows }
+        let (has_min, lends, holds) = (false, false, false);
+        Table { total, is_bounded, sure: Amount::MAX, has_min, lends, holds, rows }
     }
 
     /// An account holds so much at its leaf.
@@ -72,16 +67,12 @@ impl Table {
         self.lends |= row.lend.is_some();
     }
 
-    /// Works out what follows from what all accounts state. `orders`: the order of accounts depends on the counter.
-    pub(super) fn work_out(&mut self, tree: &Tree, orders: bool) {
-        self.is_idle = !(self.is_bounded || self.has_min || self.lends || orders);
+    /// Works out what follows from what all accounts state.
+    pub(super) fn work_out(&mut self, tree: &Tree) {
         // Where nothing is wanted, nothing is granted but to the pool, and there is nothing to set aside.
         let wanted = if self.has_min { self.wanted(tree) } else { Vec::new() };
         self.grant(tree, &wanted);
-        for row in &mut self.rows {
-            row.floor = if row.min > 0 { row.grant } else { Amount::MIN };
-        }
-        if self.holds && !self.is_idle || self.lends {
+        if self.holds || self.lends {
             for node in tree.top_down().rev() {
                 self.settle(tree, node);
             }
@@ -166,25 +157,15 @@ impl Table {
         }
     }
 
-    /// Adds what a gang takes to the leaf with this path and to all nodes above it. `open_guarantees`: by node, of how many counters it does not
-    /// hold what is guaranteed to it.
+    /// Adds what a gang takes to the leaf with this path and to all nodes above it.
     #[inline]
-    pub(super) fn change(&mut self, path: &[Node], amount: Amount, open_guarantees: &mut [u32]) {
+    pub(super) fn change(&mut self, path: &[Node], amount: Amount) {
         if self.is_bounded {
             // What is given back moves the bounds on this path only, and the nearest one may be elsewhere.
             self.sure = self.sure.saturating_sub(amount.max(0));
         }
-        let path = if self.is_idle { path.get(..1).unwrap_or_default() } else { path };
         for node in path {
-            let Some(row) = self.rows.get_mut(node.place()) else { continue };
-            let before = row.held;
-            row.held += amount;
-            if self.has_min
-                && row.is_open() != (before < row.floor)
-                && let Some(open) = open_guarantees.get_mut(node.place())
-            {
-                *open = if row.is_open() { open.saturating_add(1) } else { open.saturating_sub(1) };
-            }
+            self.rows.get_mut(node.place()).into_iter().for_each(|row| row.held += amount);
         }
         if self.lends {
             self.set_aside(path);
@@ -203,21 +184,12 @@ impl Table {
             row.aside = aside;
         }
     }
-
-    /// What is held in the subtree of a node.
-    pub(super) fn held(&self, tree: &Tree, node: Node) -> Amount {
-        let held = self.rows.get(node.place()).map_or(0, |row| row.held);
-        if !self.is_idle {
-            return held;
-        }
-        tree.children(node).iter().fold(held, |sum, child| sum + self.held(tree, *child))
-    }
 }
 
 impl Row {
     /// Whether something is guaranteed that is not held.
     pub(super) fn is_open(&self) -> bool {
-        self.held < self.floor
+        self.min > 0 && self.held < self.grant
     }
 
     /// What is kept from all others: the part of its grant that is neither lent nor held, or, if that is more, what is set aside below it.
