@@ -147,13 +147,13 @@ struct Allocated {
 }
 
 impl Allocations {
-    /// What an allocation costs and counts. One cycle has one policy.
+    /// What an allocation costs, and how much each counter counts of it. One cycle has one policy.
     #[inline]
-    fn of(&mut self, policy: &Policy, allocation: &Res) -> Option<&Allocated> {
+    fn of(&mut self, policy: &Policy, allocation: &Res) -> (Amount, &[Option<Amount>]) {
         if !self.list.get(self.last).is_some_and(|known| known.allocation.is(allocation)) {
             self.last = self.place_of(policy, allocation);
         }
-        self.list.get(self.last)
+        self.list.get(self.last).map_or((CHARGE_OF_ONE, &[]), |known| (known.micros, &known.counts))
     }
 
     #[inline(never)]
@@ -297,9 +297,9 @@ impl Policy {
             };
             let counted = self.offers.get(member.ad).map(|counted| &**counted);
             let allocation = &member.ask.allocation;
-            let (micros, terms) = match priced {
+            let (micros, amounts) = match priced {
                 Priced::Evaluated(prices) => self.charge((member.ad, ad), counted, &member.ask, namespace, prices),
-                Priced::Recorded(charges) => (charges.get(place).copied().unwrap_or(0), None),
+                Priced::Recorded(charges) => (charges.get(place).copied().unwrap_or(0), &[][..]),
             };
             members.push(micros);
             if let (Some(_), Some(shared)) = (&member.ask.share, &mut shared) {
@@ -308,10 +308,7 @@ impl Policy {
             }
             sum += micros;
             for number in counted.map_or(&[][..], |counted| &counted.counters) {
-                let amount = match terms {
-                    Some(terms) => terms.counts.get(*number).copied().flatten(),
-                    None => self.counted_by(*number, allocation),
-                };
+                let amount = amounts.get(*number).copied().unwrap_or_else(|| self.counted_by(*number, allocation));
                 amount.into_iter().for_each(|amount| counts(*number, amount));
             }
         }
@@ -349,7 +346,7 @@ impl Policy {
         self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices).0
     }
 
-    /// What a claim on an offer costs a job of a namespace, in micros; and the terms of the pool for what is claimed.
+    /// What a claim on an offer costs a job of a namespace, in micros, and how much each counter of the pool counts of such a claim.
     fn charge<'n, 'p>(
         &self,
         (id, ad): (AdId, &PoolAd),
@@ -357,11 +354,11 @@ impl Policy {
         ask: &Ask,
         namespace: impl Fn() -> &'n str,
         prices: &'p mut Prices,
-    ) -> (Amount, Option<&'p Allocated>) {
+    ) -> (Amount, &'p [Option<Amount>]) {
         let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
         let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace()));
-        let terms = prices.allocations.of(self, &ask.allocation);
-        (stated.or(terms.map(|terms| terms.micros)).unwrap_or(CHARGE_OF_ONE), terms)
+        let (micros, amounts) = prices.allocations.of(self, &ask.allocation);
+        (stated.unwrap_or(micros), amounts)
     }
 
     /// How much the counter with a number counts of an allocation.

@@ -54,7 +54,6 @@ pub(crate) fn negotiate_first<F: Finder>(
             // 3. Find its best gang.
             let before = round.shares.spent(turn.submitter);
             within.exceeded = line.forbids_every_gang();
-            within.charge.forget();
             // A gang is large, and is moved once: to its place among the gangs of the cycle.
             let mut found =
                 if within.exceeded.is_none() { finder.best(&mut run, &turn, &mut round) } else { Found::default() };

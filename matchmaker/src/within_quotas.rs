@@ -67,7 +67,6 @@ fn stands_against(
     round: &mut Round<'_>,
     charge: &mut NumberedCharge,
 ) -> Option<Box<QuotaExceeded>> {
-    charge.forget();
     let gang = found.gang.as_ref()?;
     queue.numbered_charge_of(turn.root, gang, (round.config, round.now), charge);
     let own = queue.settle(turn.ad, &mut round.owners);

@@ -222,19 +222,18 @@ impl<'t> Order<'t> {
 
     /// Charges the leaf of a turn and all nodes above it, and puts them where they now belong.
     fn update(&mut self, leaf: Node, charge: Amount) {
-        let path = self.quotas.tree().path(leaf);
-        let (mut node, mut is_ready) = (leaf, false);
-        for parent in path.iter().skip(1) {
-            // If a node stays in order, so does all above it.
+        // Where a job waits below a node, one waits below all nodes above it.
+        let mut is_ready = false;
+        for pair in self.quotas.tree().path(leaf).windows(2) {
+            let &[node, parent] = pair else { return };
             is_ready = is_ready || self.is_ready(node);
             let Some(charged) = self.charged.get_mut(node.place()) else { return };
             charged.micros += charge;
             if is_ready {
-                self.ready.replace(*parent, node, || charged.usage());
+                self.ready.replace(parent, node, || charged.usage());
             } else {
-                self.ready.remove(*parent, node);
+                self.ready.remove(parent, node);
             }
-            node = *parent;
         }
     }
 

@@ -51,10 +51,8 @@ pub struct Tree {
     has_below: Vec<bool>,
     /// Each node before its children.
     top_down: Vec<Node>,
-    /// The leaf of each account with all nodes above it, up to the pool; one account after the other.
-    paths: Vec<Node>,
-    /// By node: where its path is.
-    path_spans: Vec<(usize, usize)>,
+    /// Each node with all nodes above it, up to the pool.
+    paths: Vec<Box<[Node]>>,
 }
 
 /// An account with its nodes.
@@ -86,10 +84,11 @@ impl Tree {
         for parent in parents.iter().flatten() {
             has_below.get_mut(*parent).into_iter().for_each(|has| *has = true);
         }
-        let (nodes, top_down, paths, path_spans) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
-        let mut tree = Tree { accounts, misplaced, nodes, has_below, top_down, paths, path_spans };
+        let (nodes, top_down, paths) = <(Vec<_>, Vec<_>, Vec<_>)>::default();
+        let mut tree = Tree { accounts, misplaced, nodes, has_below, top_down, paths };
         tree.link(&parents);
-        tree.lay_paths();
+        let path = |node| std::iter::successors(Some(node), |node| tree.parent(*node)).collect();
+        tree.paths = (0..tree.len()).map(Node).map(path).collect();
         tree.sum_usage();
         tree
     }
@@ -123,25 +122,6 @@ impl Tree {
         for next in 0..self.nodes.len() {
             let children = self.top_down.get(next).map_or(&[][..], |node| self.children(*node)).to_vec();
             self.top_down.extend(children);
-        }
-    }
-
-    fn lay_paths(&mut self) {
-        self.paths.push(Node::POOL);
-        self.path_spans.resize(self.nodes.len(), (0, 1));
-        for index in 0..self.accounts.len() {
-            let begin = self.paths.len();
-            let mut next = Some(self.leaf_at(index));
-            while let Some(node) = next {
-                self.paths.push(node);
-                next = self.parent(node);
-            }
-            // An account is the second node on the path of its leaf, if that is a node of its own.
-            let skipped = usize::from(self.has_below(index));
-            for (node, skipped) in [(1 + index, 0), (1 + self.accounts.len() + index, skipped)] {
-                let span = (begin + skipped, self.paths.len());
-                self.path_spans.get_mut(node).into_iter().for_each(|own| *own = span);
-            }
         }
     }
 
@@ -253,8 +233,7 @@ impl Tree {
 
     /// A node and all above it, up to the pool.
     pub(crate) fn path(&self, node: Node) -> &[Node] {
-        let (begin, end) = self.path_spans.get(node.0).copied().unwrap_or_default();
-        self.paths.get(begin..end).unwrap_or_default()
+        self.paths.get(node.0).map_or(&[], |path| path)
     }
 
     /// The two children of the lowest common ancestor that are on the paths of two leaves; absent if these are the same.
