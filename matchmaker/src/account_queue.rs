@@ -188,28 +188,22 @@ impl<'s> AccountQueue<'s> {
         let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
         charge.forget();
-        charge.shares_seats = gang.members.iter().any(|member| member.ask.share.is_some());
-        if charge.shares_seats {
-            let account = self.account(root);
-            let mut seats = self.seats.of_gang((self.snapshot, gang), account);
-            self.count(gang, Some((account, &mut seats)), prices, charge);
-        } else {
-            self.count(gang, None, prices, charge);
-        }
-    }
-
-    fn count(
-        &self,
-        gang: &Gang,
-        shared: Option<(&Arc<str>, &mut Seats)>,
-        prices: &mut Prices,
-        NumberedCharge { members, takes, .. }: &mut NumberedCharge,
-    ) {
+        let NumberedCharge { members, takes, shares_seats } = charge;
+        *shares_seats = gang.members.iter().any(|member| member.ask.share.is_some());
+        let mut seats = if *shares_seats { Some(self.held_seats(root, gang)) } else { None };
+        let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
         let mut priced = Priced::Evaluated(prices);
         let sum = self.policy.count((self.snapshot, gang), shared, &mut priced, members, |counter, amount| {
             self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
         });
         self.order.quotas().add_gang(sum, takes);
+    }
+
+    /// The account of a root, and the shared seats of a gang that it holds.
+    #[cold]
+    fn held_seats<'a>(&'a self, root: &'a Root, gang: &Gang) -> (&'a Arc<str>, Seats) {
+        let account = self.account(root);
+        (account, self.seats.of_gang((self.snapshot, gang), account))
     }
 
     /// Charges owners for the costs of claims that were computed for a root since this was called last. Returns what the root pays itself, in fuel.

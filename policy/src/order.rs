@@ -130,6 +130,7 @@ impl<'t> Order<'t> {
     }
 
     /// The next turn: the same one until it is reported what came of it. None after the last pass.
+    #[inline]
     #[expect(clippy::should_implement_trait, reason = "an iterator would not be told what was found")]
     pub fn next(&mut self) -> Option<AccountTurn> {
         loop {
@@ -188,12 +189,14 @@ impl<'t> Order<'t> {
         }
     }
 
+    #[inline(never)]
     fn end_guarantee(&mut self, leaf: Node) {
         self.through.get_mut(leaf.place()).into_iter().for_each(|through| *through = true);
         self.update(leaf, 0);
     }
 
     /// The leaf that is first from the pool down.
+    #[inline]
     fn first(&self) -> Option<Node> {
         let first_of = |node: &Node| self.ready.first(*node);
         std::iter::successors(first_of(&Node::POOL), first_of).last()
@@ -221,6 +224,7 @@ impl<'t> Order<'t> {
     }
 
     /// Charges the leaf of a turn and all nodes above it, and puts them where they now belong.
+    #[inline]
     fn update(&mut self, leaf: Node, charge: Amount) {
         // Where a job waits below a node, one waits below all nodes above it.
         let mut is_ready = false;
@@ -239,7 +243,7 @@ impl<'t> Order<'t> {
 
     /// Whether a job waits at or below a node for this pass; what is below it is in order.
     fn is_ready(&self, node: Node) -> bool {
-        self.ready.has_any(node) || self.waits(node)
+        self.ready.first(node).is_some() || self.waits(node)
     }
 
     /// Whether a job waits at a leaf for this pass.

@@ -303,6 +303,7 @@ impl<'t> Quotas<'t> {
     }
 
     /// Whether something guaranteed is not held yet, at some account at or above this leaf.
+    #[inline]
     #[must_use]
     pub fn has_open_guarantee(&self, leaf: Node) -> bool {
         let is_open = |table: &Table, node: &Node| table.rows.get(node.place()).is_some_and(Row::is_open);
@@ -315,6 +316,7 @@ impl<'t> Quotas<'t> {
     }
 
     /// The same of amounts by the numbers of their counters.
+    #[inline]
     pub fn take_numbered(&mut self, leaf: Node, takes: &NumberedAmounts) {
         self.change(leaf, takes.iter());
     }

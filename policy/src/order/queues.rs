@@ -35,6 +35,7 @@ impl Queues {
     }
 
     /// The first job of a node.
+    #[inline]
     pub(super) fn first(&self, node: Node) -> Option<usize> {
         let (begin, end) = *self.spans.get(node.place())?;
         if begin < end { self.jobs.get(begin).copied() } else { None }
