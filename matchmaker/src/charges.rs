@@ -355,10 +355,12 @@ impl Policy {
         namespace: impl Fn() -> &'n str,
         prices: &'p mut Prices,
     ) -> (Amount, &'p [Option<Amount>]) {
-        let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
-        let stated = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace()));
-        let (micros, amounts) = prices.allocations.of(self, &ask.allocation);
-        (stated.unwrap_or(micros), amounts)
+        if let Some(weight) = counted.and_then(|counted| counted.charge_weight.as_ref())
+            && let Some(micros) = prices.stated((id, ad), weight, ask, namespace())
+        {
+            return (micros, prices.allocations.of(self, &ask.allocation).1);
+        }
+        prices.allocations.of(self, &ask.allocation)
     }
 
     /// How much the counter with a number counts of an allocation.

@@ -70,7 +70,9 @@ fn stands_against(
     let gang = found.gang.as_ref()?;
     queue.numbered_charge_of(turn.root, gang, (round.config, round.now), charge);
     let own = queue.settle(turn.ad, &mut round.owners);
-    round.shares.pay(turn.submitter, own / FUEL_OF_A_STEP);
+    if own > 0 {
+        round.shares.pay(turn.submitter, own / FUEL_OF_A_STEP);
+    }
     queue.exceeded_by(charge)
 }
 

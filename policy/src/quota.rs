@@ -292,6 +292,7 @@ impl<'t> Quotas<'t> {
     }
 
     /// The nodes at or above a leaf to which something is guaranteed.
+    #[inline]
     fn guaranteed(&self, leaf: Node) -> impl Iterator<Item = &Node> {
         let has_min = |node: &&Node| self.has_min.get(node.place()).is_some_and(|has_min| *has_min);
         self.tree.path(leaf).iter().filter(has_min)

@@ -137,6 +137,7 @@ impl Table {
     }
 
     /// Whether a gang at a leaf with this path may take so much.
+    #[inline(never)]
     pub(super) fn allows(&self, path: &[Node], amount: Amount) -> bool {
         if amount <= 0 {
             return true;
