@@ -261,6 +261,7 @@ impl<'s> AccountQueue<'s> {
     }
 
     /// The quota that forbids it a gang that costs this, if one does.
+    #[inline]
     pub(crate) fn exceeded_by(&self, charge: &NumberedCharge) -> Option<Box<QuotaExceeded>> {
         self.exceeded(charge.takes.iter())
     }
@@ -275,22 +276,29 @@ impl<'s> AccountQueue<'s> {
         self.policy.tree.leaf(self.account(root))
     }
 
+    #[inline]
     fn exceeded(&self, takes: impl IntoIterator<Item = (usize, Amount)> + Clone) -> Option<Box<QuotaExceeded>> {
         self.exceeded_at(self.turn?.leaf, takes)
     }
 
+    #[inline]
     fn exceeded_at(
         &self,
         leaf: Node,
         takes: impl IntoIterator<Item = (usize, Amount)> + Clone,
     ) -> Option<Box<QuotaExceeded>> {
         let is_allowed = self.order.quotas().allows_numbered(leaf, takes.clone());
-        if is_allowed { None } else { self.first_exceeded(leaf, takes.into_iter().collect()) }
+        if is_allowed { None } else { self.first_exceeded(leaf, takes) }
     }
 
     #[cold]
-    fn first_exceeded(&self, leaf: Node, mut takes: Vec<(usize, Amount)>) -> Option<Box<QuotaExceeded>> {
+    fn first_exceeded(
+        &self,
+        leaf: Node,
+        takes: impl IntoIterator<Item = (usize, Amount)>,
+    ) -> Option<Box<QuotaExceeded>> {
         let quotas = self.order.quotas();
+        let mut takes: Vec<(usize, Amount)> = takes.into_iter().collect();
         takes.sort_unstable_by_key(|(number, _)| *number);
         takes.into_iter().find_map(|(number, amount)| {
             let bound = quotas.bound_of(leaf, number, amount)?;

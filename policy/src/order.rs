@@ -158,6 +158,7 @@ impl<'t> Order<'t> {
     }
 
     /// The same of amounts by the numbers of their counters.
+    #[inline]
     pub fn found_numbered(&mut self, turn: AccountTurn, takes: &NumberedAmounts) -> bool {
         let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.leaf, takes);
         if is_served {
@@ -183,6 +184,7 @@ impl<'t> Order<'t> {
         }
     }
 
+    #[inline]
     fn dequeue(&mut self, turn: AccountTurn) {
         if self.queues.first(turn.leaf) == Some(turn.job) {
             self.queues.remove_first(turn.leaf);
@@ -242,11 +244,13 @@ impl<'t> Order<'t> {
     }
 
     /// Whether a job waits at or below a node for this pass; what is below it is in order.
+    #[inline]
     fn is_ready(&self, node: Node) -> bool {
         self.ready.first(node).is_some() || self.waits(node)
     }
 
     /// Whether a job waits at a leaf for this pass.
+    #[inline]
     fn waits(&self, node: Node) -> bool {
         let is_through = self.pass == Pass::Guarantee && self.through.get(node.place()).is_some_and(|through| *through);
         !is_through && self.queues.first(node).is_some()

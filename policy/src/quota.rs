@@ -263,6 +263,7 @@ impl<'t> Quotas<'t> {
     }
 
     /// Whether some counter guarantees a gang at one node.
+    #[inline]
     fn guarantees_at(&self, node: Node, takes: &NumberedAmounts) -> bool {
         let mut guarantees = false;
         for (number, amount) in takes.iter().filter(|(_, amount)| *amount > 0) {
@@ -286,6 +287,7 @@ impl<'t> Quotas<'t> {
     }
 
     /// Whether a gang at this leaf is guaranteed at some account at or above it.
+    #[inline]
     #[must_use]
     pub fn guarantees(&self, leaf: Node, takes: &NumberedAmounts) -> bool {
         self.guaranteed(leaf).any(|node| self.guarantees_at(*node, takes))

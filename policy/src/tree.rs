@@ -232,6 +232,7 @@ impl Tree {
     }
 
     /// A node and all above it, up to the pool.
+    #[inline]
     pub(crate) fn path(&self, node: Node) -> &[Node] {
         self.paths.get(node.0).map_or(&[], |path| path)
     }
