@@ -86,3 +86,21 @@ fn a_gang_that_is_not_guaranteed_ends_the_pass_but_keeps_its_place() {
     assert!(order.found(turn, &seats(1)));
     assert_eq!(order.next().unwrap().job, 0);
 }
+
+#[test]
+fn what_was_taken_counts_when_the_order_begins_again() {
+    let tree = Tree::new(["a", "b"].map(Account::named));
+    let [a, b] = ["a", "b"].map(|name| tree.leaf(name).unwrap());
+    let jobs = [(a, 0), (b, 1)];
+    let mut order = Order::of(Quotas::new(&tree, &Amounts::new()), jobs.into_iter());
+    assert_eq!(order.next().map(|turn| turn.job), Some(0));
+    order.take(a, &taken_by_gang(1_000_000, Amounts::new()));
+    order.restart(jobs.into_iter());
+    assert_eq!(order.next().map(|turn| turn.job), Some(1));
+    // So does what the order itself has served.
+    assert!(order.found(AccountTurn { job: 1, leaf: b, pass: Pass::Fair }, &taken_by_gang(2_000_000, Amounts::new())));
+    order.restart(jobs.into_iter());
+    assert_eq!(order.next().map(|turn| turn.job), Some(0));
+    let held = [a, b].map(|leaf| order.quotas().held(leaf, CHARGE));
+    assert_eq!((held, order.quotas().held(Node::POOL, CHARGE)), ([1_000_000, 2_000_000], 3_000_000));
+}
