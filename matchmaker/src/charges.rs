@@ -156,6 +156,7 @@ impl Allocations {
         self.list.get(self.last).map_or((CHARGE_OF_ONE, &[]), |known| (known.micros, &known.counts))
     }
 
+    /// The place of an allocation that is not the one that was asked for last.
     #[inline(never)]
     fn place_of(&mut self, policy: &Policy, allocation: &Res) -> usize {
         let Allocations { list, places, .. } = self;

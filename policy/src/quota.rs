@@ -305,7 +305,7 @@ impl<'t> Quotas<'t> {
         self.tables.iter().any(|(_, table)| table.has_min)
     }
 
-    /// Whether something guaranteed is not held yet, at some account at or above this leaf.
+    /// Whether something guaranteed is not held yet, at some account at or above this leaf. Counters are few: a PoolPolicy has 14 at most.
     #[inline]
     #[must_use]
     pub fn has_open_guarantee(&self, leaf: Node) -> bool {
