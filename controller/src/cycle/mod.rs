@@ -40,7 +40,6 @@ use crate::watch::rereader::Rereader;
 use crate::write::job_creator::JobCreator;
 use crate::write::pod_placer::PodPlacer;
 use crate::write::statuses::Statuses;
-
 use running::{Running, finished};
 
 /// How many times as long as a look takes, the next one is put off; and for how long at most.
@@ -312,8 +311,7 @@ impl Negotiator {
         self.search(objects, running, due);
         // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
         self.write_statuses(objects, running.is_some() || *due);
-        // 6. Create the Jobs of labelled workloads, and the Machines of nodes, place pods, and store accounts. They come in by watch, for a later
-        //    round.
+        // 6. Create the Jobs of labelled workloads and the Machines of nodes, place pods, store accounts: a later round sees it.
         self.job_creator.begin(&claims.context, objects);
         self.pod_placer.begin(&claims.context, objects);
         self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));

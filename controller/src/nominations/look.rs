@@ -386,6 +386,11 @@ impl Nominations {
             }
             findings.insert(uid, Arc::new(told));
         }
+        self.tell_spared(pool, findings, now_ms);
+    }
+
+    /// Tells jobs for which nothing is preempted for a while why that is so.
+    fn tell_spared(&self, pool: &Snapshot, findings: &mut BTreeMap<String, Arc<Finding>>, now_ms: u64) {
         for (uid, until) in self.resting(pool, now_ms) {
             if let Some(finding) = findings.get(uid).filter(|finding| words::may_be_preempted_for(finding)) {
                 findings.insert(uid.to_owned(), Arc::new(words::withdrawn(finding, until)));

@@ -176,7 +176,8 @@ fn a_job_set_on_four_machines_under_its_own_controller_has_a_pod_on_each() {
         let at = pods.iter().map(|pod| text(pod, "/spec/nodeName")).filter(|node| !node.is_empty());
         Some(at.collect::<Vec<_>>()).filter(|at| at.len() == 4)
     });
-    (at.sort(), nodes.sort());
+    at.sort();
+    nodes.sort();
     assert_eq!(at, nodes);
     here.merge("gmm/a", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     free(&here, &["gmm/a", "gmm/b", "gmm/c", "gmm/d"]);

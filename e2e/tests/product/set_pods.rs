@@ -65,7 +65,8 @@ fn each_pod_of_a_job_set_on_several_machines_is_placed_on_one_of_them() {
     let (one, other) = (placed(0), placed(1));
     let mut found = [one.0.clone(), other.0];
     let told = format!("{},{}", found[0], found[1]);
-    (found.sort(), nodes.sort());
+    found.sort();
+    nodes.sort();
     assert_eq!((found, one.1.len(), other.1.len()), (nodes, 0, 0), "one on each, and nothing holds them any more");
     let annotation = "/metadata/annotations/env.gangmatch.dev~1GANGMATCH_NODE_NODE";
     assert_eq!(text(&here.get("pod/mine-0"), annotation), told, "the numbers are those of the lists");
