@@ -127,7 +127,7 @@ enum DevCommand {
         #[arg(long, value_name = "ROWS")]
         only: Option<String>,
         /// How many latencies are measured without each attack and with it.
-        #[arg(long, default_value_t = 40)]
+        #[arg(long, default_value_t = 200)]
         samples: usize,
         /// How many objects an attack is made of, in percent.
         #[arg(long, default_value_t = 100)]

@@ -122,7 +122,9 @@ fn a_job_is_passed_over_until_it_has_waited_for_too_long() {
     pool.apply(&(object("Machine", "a", &spec) + &object("Machine", "b", &spec)));
     here.apply(&pair("wide"));
     let came = text(&here.get("gmj/wide"), "/metadata/creationTimestamp").parse::<jiff::Timestamp>().unwrap();
-    // In turn, the wide job would get both machines: it is the oldest.
+    // In turn, the wide job would get both machines: it is the oldest, by whole seconds.
+    let later = came + jiff::SignedDuration::from_secs(1);
+    here.until("the next second", || (jiff::Timestamp::now() > later).then_some(()));
     here.apply(&(single("one") + &single("two")));
     open(&pool, true);
     here.wait_reason("gmj/one", "Claimed", "Committed");

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 use super::kubectl::{Kubectl, Scope};
+use super::live::{Kind, Pool};
 
 /// A workload that is held for a Job that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -22,11 +23,11 @@ pub(crate) struct Held {
     pub(crate) missing_job: String,
 }
 
-/// Those of all namespaces, or of one where not all may be listed. What may not be listed there either is left out.
+/// Those of all namespaces, or of one where not all may be listed, or not all Jobs were. What may not be listed there either is left out.
 ///
 /// # Errors
 /// The cluster cannot be asked.
-pub(crate) fn without_job(kubectl: &Kubectl<'_>, namespace: &str, objects: &Objects) -> Result<Vec<Held>, Failure> {
+pub(crate) fn without_job(kubectl: &Kubectl<'_>, namespace: &str, pool: &Pool) -> Result<Vec<Held>, Failure> {
     let mut items = labelled(kubectl, &["jobs.batch", "pods"], namespace)?;
     match labelled(kubectl, &["jobsets.jobset.x-k8s.io"], namespace) {
         Ok(sets) => items.extend(sets),
@@ -35,7 +36,8 @@ pub(crate) fn without_job(kubectl: &Kubectl<'_>, namespace: &str, objects: &Obje
         Err(other) => return Err(other),
     }
     let mut held: Vec<Held> =
-        items.into_iter().filter_map(workload).filter_map(|work| missing(&work, objects)).collect();
+        items.into_iter().filter_map(workload).filter_map(|work| missing(&work, &pool.objects)).collect();
+    held.retain(|held| held.namespace == namespace || !pool.partly.contains(&Kind::Job));
     held.sort();
     Ok(held)
 }

@@ -21,8 +21,8 @@ pub(crate) use text::text;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 Prints whether a controller leads, the machines by state, the seats of each license, the jobs by phase and reason, and the
-workloads that are held for a Job that does not exist, of all namespaces that you may read. Seats that are used outside the cluster are EXTERNAL; FREE is what claims can still take, which is nothing
-of an offer that is draining or unavailable.
+workloads that are held for a Job that does not exist, of all namespaces that you may read. Seats that are used outside the
+cluster are EXTERNAL; FREE is what claims can still take, which is nothing of an offer that is draining or unavailable.
 
 Examples:
   kubectl gangmatch status
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &StatusArguments, out: &mut impl Write) -> anyhow::
     let mut status = status(&pool.objects);
     status.controller = source.kubectl().map(|kubectl| Leader::read(&kubectl, controller_namespace, now));
     if let Some(kubectl) = source.kubectl() {
-        status.held = without_job(&kubectl, &source.namespace(), &pool.objects)?;
+        status.held = without_job(&kubectl, &source.namespace(), &pool)?;
     }
     output.print(out, &text(&status, now), &status)?;
     output::remarks(&pool)?;

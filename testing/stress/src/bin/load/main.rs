@@ -66,7 +66,7 @@ struct LoadArguments {
     #[arg(long, value_enum, ignore_case = true, value_delimiter = ',', num_args = 0..)]
     attack: Option<Vec<attack::Row>>,
     /// How many latencies are measured without each attack and with it, with `--attack`.
-    #[arg(long, default_value_t = 40)]
+    #[arg(long, default_value_t = 200)]
     samples: usize,
     /// How many objects an attack is made of, in percent, with `--attack`.
     #[arg(long, default_value_t = 100)]
