@@ -1,4 +1,4 @@
-//! Workloads that are held for a Job that does not exist: nobody else tells of them, because they are not in the queue.
+//! Workloads that are held for a Job that does not exist. They are not in the queue, so no other verb shows them.
 
 use crds::{LABEL_AD, WorkKind, match_name};
 use k8s_openapi::api::batch::v1::Job as Batch;
