@@ -51,25 +51,42 @@ impl PodPlacer {
 }
 
 async fn place(context: &Context, pod: &Unplaced) -> Outcome {
-    let leave = || context.cache.update(|all| all.workloads.leave_unplaced(&pod.key));
     let patch = match context.cluster.read_work(WorkKind::Pod, &pod.key).await {
         Answer::Done(seen) if seen.work.uid == pod.uid => place_pod(&seen.raw),
         Answer::Done(_) | Answer::Missing => None,
-        Answer::Unknown(unknown) => return unknown.into(),
-        Answer::Denied(refused) => return Outcome::Refused(refused.message),
-        Answer::Exists => return Outcome::Again,
+        other => return outcome(other),
     };
-    let Some(patch) = patch else {
-        leave();
-        return Outcome::Done;
+    let placed = match patch {
+        Some(patch) => outcome(context.cluster.patch_work(WorkKind::Pod, &pod.key, &patch).await),
+        None => Outcome::Done,
     };
-    match context.cluster.patch_work(WorkKind::Pod, &pod.key, &patch).await {
-        Answer::Done(_) | Answer::Missing => {
-            leave();
-            Outcome::Done
-        }
+    if placed == Outcome::Done {
+        context.cache.update(|all| all.workloads.leave_unplaced(&pod.key));
+    }
+    placed
+}
+
+fn outcome<K>(answer: Answer<K>) -> Outcome {
+    match answer {
+        Answer::Done(_) | Answer::Missing => Outcome::Done,
+        // Others write to a new pod, too: it is read once more.
+        Answer::Denied(refused) if refused.is_by_test() => Outcome::Again,
         Answer::Denied(refused) => Outcome::Refused(refused.message),
         Answer::Unknown(unknown) => unknown.into(),
         Answer::Exists => Outcome::Again,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::write::answer::{Breach, Denial, Rule};
+
+    #[test]
+    fn a_pod_that_others_have_written_to_meanwhile_is_read_again_and_nothing_pauses() {
+        assert_eq!(outcome(Answer::<()>::Denied(Denial::default())), Outcome::Again);
+        let breaches = vec![Breach { rule: Rule::Epoch, message: String::new() }];
+        let refused = Denial { breaches, message: "no".to_owned() };
+        assert_eq!(outcome(Answer::<()>::Denied(refused)), Outcome::Refused("no".to_owned()));
     }
 }
