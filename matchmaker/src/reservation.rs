@@ -226,8 +226,8 @@ impl Target<'_> {
                 break;
             }
             let in_the_way = self.occupancy.in_the_way(self.left, &gang);
-            let contested =
-                gang.members.iter().find(|member| !self.occupancy.is_free(self.left, member)).map(|member| member.ad);
+            // without it, there may be one that is free sooner
+            let last = self.occupancy.last(self.left, &gang);
             if let Some(in_the_way) = in_the_way {
                 let mut quotas = self.quotas.clone();
                 self.occupancy.give_back(&in_the_way, policy, &mut quotas);
@@ -242,8 +242,8 @@ impl Target<'_> {
                     best = Some(Reservation { root: turn.ad, gang, free_at, in_the_way: count });
                 }
             }
-            let Some(contested) = contested.and_then(|ad| self.left.ad(ad)) else { break };
-            root.exclusions.insert(contested.key.clone());
+            let Some(last) = last.and_then(|ad| self.left.ad(ad)) else { break };
+            root.exclusions.insert(last.key.clone());
         }
         best
     }

@@ -350,6 +350,20 @@ fn the_gang_that_is_free_soonest_is_held_and_unknown_ends_come_last() {
 }
 
 #[test]
+fn offers_that_are_free_last_are_left_out_first() {
+    // Of four machines two are known to be free in time: any two.
+    for known in [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]] {
+        let says: Vec<bool> = (0..4).map(|machine| known.contains(&machine)).collect();
+        let (world, running) = full(&says, &[5, 6, 7, 8], &[]);
+        let here = world.at(0, &running, &BTreeSet::new(), None, None);
+        let made = reserved(&here, 1).remove(0);
+        let name = |ad: &AdId| here.pool.ad(*ad).unwrap().key.name.clone();
+        let names: BTreeSet<String> = machines(&made.gang).iter().map(name).collect();
+        assert_eq!(names, known.iter().map(|machine| format!("m{machine}")).collect(), "{known:?}");
+    }
+}
+
+#[test]
 fn nothing_is_held_beyond_the_number_that_is_permitted_twice_or_against_a_quota() {
     let (world, running) = full(&[true; 3], &[9, 5, 3], &[]);
     let here = world.at(0, &running, &BTreeSet::new(), None, None);

@@ -1,5 +1,6 @@
 //! Which claims are in the way of a gang, and when they have ended.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use policy::Quotas;
@@ -52,38 +53,50 @@ impl<'h> Occupancy<'h> {
     pub(super) fn in_the_way(&self, pool: &Snapshot, gang: &Gang) -> Option<BTreeSet<usize>> {
         let mut all = BTreeSet::new();
         for member in gang.members.iter().filter(|member| !self.is_free(pool, member)) {
-            let offer = pool.ad(member.ad).and_then(PoolAd::offer)?;
-            let mut usage = pool.usage(member.ad, offer).clone();
-            let held = self.by_offer.get(&member.ad).map(Vec::as_slice).unwrap_or_default();
-            let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
-            for key in held.iter().filter_map(|(_, ask)| ask.share.as_deref()) {
-                *sharing.entry(key).or_default() += 1;
-            }
-            let mut fits = false;
-            for (place, ask) in held {
-                if !ask.allocation.keys().any(|name| member.ask.allocation.contains_key(name)) {
-                    continue;
-                }
-                // A seat that several share is free when the last of them has ended.
-                let others = ask.share.as_deref().and_then(|key| sharing.get_mut(key));
-                let is_last = others.is_none_or(|others| {
-                    *others = others.saturating_sub(1);
-                    *others == 0
-                });
-                all.insert(*place);
-                if is_last {
-                    usage.give_back(ask);
-                }
-                fits = usage.fits(&offer.capacity, &member.ask).is_ok();
-                if fits {
-                    break;
-                }
-            }
-            if !fits {
-                return None;
-            }
+            all.append(&mut self.in_the_way_of(pool, member)?);
         }
         Some(all)
+    }
+
+    /// The offer of a gang that is free last, of those that are not free now. An offer of which that is not known comes after all others.
+    pub(super) fn last(&self, pool: &Snapshot, gang: &Gang) -> Option<AdId> {
+        let end = |member: &&Member| {
+            let ends = self.in_the_way_of(pool, member).map(|claims| self.end(&claims));
+            (ends.is_none(), ends.is_some_and(|end| end.is_none()), ends.flatten())
+        };
+        let members = gang.members.iter().filter(|member| !self.is_free(pool, member));
+        members.min_by_key(|member| Reverse(end(member))).map(|member| member.ad)
+    }
+
+    /// The claims that have to end so that a member is free, which is not free now.
+    fn in_the_way_of(&self, pool: &Snapshot, member: &Member) -> Option<BTreeSet<usize>> {
+        let offer = pool.ad(member.ad).and_then(PoolAd::offer)?;
+        let mut usage = pool.usage(member.ad, offer).clone();
+        let held = self.by_offer.get(&member.ad).map(Vec::as_slice).unwrap_or_default();
+        let mut sharing: BTreeMap<&str, usize> = BTreeMap::new();
+        for key in held.iter().filter_map(|(_, ask)| ask.share.as_deref()) {
+            *sharing.entry(key).or_default() += 1;
+        }
+        let mut all = BTreeSet::new();
+        for (place, ask) in held {
+            if !ask.allocation.keys().any(|name| member.ask.allocation.contains_key(name)) {
+                continue;
+            }
+            // A seat that several share is free when the last of them has ended.
+            let others = ask.share.as_deref().and_then(|key| sharing.get_mut(key));
+            let is_last = others.is_none_or(|others| {
+                *others = others.saturating_sub(1);
+                *others == 0
+            });
+            all.insert(*place);
+            if is_last {
+                usage.give_back(ask);
+            }
+            if usage.fits(&offer.capacity, &member.ask).is_ok() {
+                return Some(all);
+            }
+        }
+        None
     }
 
     /// When all of these claims have ended; none if that is not known.
