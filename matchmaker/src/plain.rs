@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::budget::Owners;
+use crate::capacity::Ask;
 use crate::finder::Found;
 use crate::gang::{Edge, Gang};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
@@ -87,6 +88,9 @@ pub struct Listed {
     pub gangs: Vec<Gang>,
     /// There may be others.
     pub has_more: bool,
+    /// What all gangs of the root need, also those that are not listed: offers of which each has one, with what it takes of it. A list for
+    /// each port of which it is known, if few offers can be bound there.
+    pub needs: Vec<Vec<(AdId, Ask)>>,
     /// How many steps the search took.
     pub steps: u64,
 }
@@ -108,7 +112,7 @@ pub(crate) fn list(snapshot: &Snapshot, root: AdId, listing: &Listing<'_>, confi
     let mut visitor =
         Visitor { outcome: &strict, waits: &|_, _| {}, gang: &mut keep, among, allowed: config.steps_max };
     let ended = search(snapshot, root, listing.exclusions, config, now, &mut visitor);
-    Listed { gangs, has_more: is_full || ended.gave_up, steps: ended.steps }
+    Listed { gangs, has_more: is_full || ended.gave_up, needs: Vec::new(), steps: ended.steps }
 }
 
 /// Callbacks of a search, and what its evaluations may take.

@@ -28,6 +28,12 @@ impl Best {
         gains
     }
 
+    /// Whether the weight of the only band is so large.
+    pub(crate) fn has(&self, enough: Option<u128>) -> bool {
+        let own = self.worth.weights.first().and_then(|weight| u128::try_from(*weight).ok());
+        enough.is_some_and(|enough| own.is_some_and(|own| own >= enough))
+    }
+
     /// Takes a placement of a window in which more resources are equal, if its weights are larger.
     pub(crate) fn take_over(&mut self, problem: &Problem<'_>, classes: &Classes, other: &Best) {
         if other.worth.weights <= self.worth.weights {

@@ -69,7 +69,7 @@ impl Classes {
             }
         }
         let mut numbers = Vec::new();
-        let joined = lists.columns(window).map(|columns| {
+        let joined = lists.all.iter().map(|columns| {
             if compare == Compare::Scores && columns.iter().all(|column| stays(column, &firsts, &counted)) {
                 return (Arc::clone(columns), Arc::new((0..columns.len()).collect()));
             }
@@ -77,12 +77,14 @@ impl Classes {
             (Arc::new(columns), Arc::new(numbers))
         });
         let joined: Vec<Joint> = joined.collect();
-        let roots = window.roots.iter().zip(&lists.of).filter_map(|(root, list)| {
+        let roots = window.roots.iter().zip(&lists.of).zip(&lists.needs).filter_map(|((root, list), needs)| {
             let (columns, of_list) = joined.get(*list)?;
             let in_turn = root.in_turn.and_then(|number| of_list.get(number).copied());
             numbers.push(Arc::clone(of_list));
             let Root { weight, submitter, priority, band, pinned, has_more, .. } = *root;
-            Some(Root { weight, submitter, priority, band, pinned, has_more, columns: Arc::clone(columns), in_turn })
+            let needs = needs.iter().filter_map(|list| Some(Arc::clone(&joined.get(*list)?.0))).collect();
+            let columns = Arc::clone(columns);
+            Some(Root { weight, submitter, priority, band, pinned, has_more, needs, columns, in_turn })
         });
         let roots = roots.collect();
         let window = Window { roots, free, seats: window.seats.clone(), fair: window.fair };
@@ -158,10 +160,10 @@ struct Places<'w> {
 }
 
 impl<'w> Places<'w> {
-    fn of(window: &'w Window, lists: &Lists) -> Places<'w> {
+    fn of(window: &Window, lists: &'w Lists) -> Places<'w> {
         let mut places = Places { of: vec![Vec::new(); window.free.len()], amounts: vec![None; window.free.len()] };
         let columns =
-            lists.columns(window).enumerate().flat_map(|(list, columns)| columns.iter().map(move |own| (list, own)));
+            lists.all.iter().enumerate().flat_map(|(list, columns)| columns.iter().map(move |own| (list, own)));
         for (number, (list, column)) in columns.enumerate() {
             for (resource, amount) in column.units() {
                 let (Some(of), Some(known)) = (places.of.get_mut(resource), places.amounts.get_mut(resource)) else {

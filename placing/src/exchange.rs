@@ -36,7 +36,7 @@ impl<'p> Exchange<'p> {
     /// Nothing has been tried yet.
     pub(crate) fn of(problem: &'p Problem<'p>) -> Exchange<'p> {
         let lists = problem.window.lists();
-        let sorted = lists.columns(problem.window).map(|columns| {
+        let sorted = lists.all.iter().map(|columns| {
             let mut numbers: Vec<usize> = (0..columns.len()).collect();
             numbers.sort_by_key(|number| std::cmp::Reverse(columns.get(*number).map(|column| column.score)));
             numbers.into()

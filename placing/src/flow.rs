@@ -90,7 +90,7 @@ impl<'w> Paths<'w> {
     /// The columns of a flow. Roots keep the columns that they have in turn where the flow allows it.
     fn choices(&self, window: &Window, network: &mut Network) -> Vec<Choice> {
         let mut numbers: Vec<BTreeMap<Path, usize>> = Vec::new();
-        for columns in self.lists.columns(window) {
+        for columns in self.lists.all.iter() {
             let mut of_list = BTreeMap::new();
             for (number, column) in columns.iter().enumerate() {
                 let Some(path) = self.path(column) else { continue };
@@ -131,7 +131,7 @@ enum Seconds {
 /// By resource: what would go with it if it were a first one. Each column is looked at once, whatever the number of resources.
 fn seconds(window: &Window, lists: &Lists) -> Vec<Seconds> {
     let mut known = vec![Seconds::Unknown; window.free.len()];
-    for columns in lists.columns(window) {
+    for columns in lists.all.iter() {
         let mut own: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
         for (one, other) in columns.iter().filter_map(taken) {
             own.entry(one).or_default().insert(other);
@@ -172,7 +172,7 @@ struct Side {
 fn sides(window: &Window, lists: &Lists) -> Option<Vec<Option<Side>>> {
     let mut with: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); window.free.len()];
     let mut is_taken = vec![false; window.free.len()];
-    for column in lists.columns(window).flat_map(|columns| columns.iter()) {
+    for column in lists.all.iter().flat_map(|columns| columns.iter()) {
         let (one, other) = taken(column)?;
         *is_taken.get_mut(one)? = true;
         if let Some(other) = other {
@@ -256,7 +256,7 @@ impl Network {
             let edge = network.edge(*to, SINK, u64::MAX / 4);
             network.seconds.entry(resource).or_default().insert(None, edge);
         }
-        for columns in lists.columns(window) {
+        for columns in lists.all.iter() {
             let node = network.node();
             let entry = network.edge(SOURCE, node, 0);
             network.entries.push(entry);

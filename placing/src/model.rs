@@ -34,8 +34,11 @@ pub struct Root {
     pub pinned: bool,
     /// The gangs that it may have; of columns of equal score the first is preferred. Roots with the same columns may have one list.
     pub columns: Arc<Vec<Column>>,
-    /// It may have other gangs, which are not listed. The bound then counts the root as placed.
+    /// It may have other gangs, which are not listed.
     pub has_more: bool,
+    /// What every gang of the root takes, also one that is not listed: a column of each of these lists. The bound knows nothing else of gangs
+    /// that are not listed: without such lists it counts the root as placed.
+    pub needs: Vec<Arc<Vec<Column>>>,
     /// The column that it gets in turn.
     pub in_turn: Choice,
 }
@@ -81,22 +84,25 @@ impl Window {
 
     /// Which roots have the same columns.
     pub(crate) fn lists(&self) -> Lists {
-        let mut lists = Lists::default();
+        let (mut of, mut needs, mut all) = (Vec::new(), Vec::new(), Vec::new());
         // most equal lists are one, and are not compared
         let mut known: BTreeMap<*const Vec<Column>, usize> = BTreeMap::new();
         let mut equal: BTreeMap<&[Column], usize> = BTreeMap::new();
-        for (number, root) in self.roots.iter().enumerate() {
-            let list = *known.entry(Arc::as_ptr(&root.columns)).or_insert_with(|| {
-                let next = lists.firsts.len();
-                let list = *equal.entry(&root.columns).or_insert(next);
-                if list == next {
-                    lists.firsts.push(number);
-                }
-                list
-            });
-            lists.of.push(list);
+        for root in &self.roots {
+            let mut number = |columns| {
+                *known.entry(Arc::as_ptr(columns)).or_insert_with(|| {
+                    let next = all.len();
+                    let list = *equal.entry(columns).or_insert(next);
+                    if list == next {
+                        all.push(Arc::clone(columns));
+                    }
+                    list
+                })
+            };
+            of.push(number(&root.columns));
+            needs.push(root.needs.iter().map(number).collect());
         }
-        lists
+        Lists { of, needs, all }
     }
 
     /// How many columns all roots have.
@@ -108,7 +114,7 @@ impl Window {
     pub(crate) fn typical(&self) -> Vec<u64> {
         let mut typical = vec![1; self.free.len()];
         let lists = self.lists();
-        for (resource, amount) in lists.columns(self).flat_map(|columns| columns.iter()).flat_map(Column::units) {
+        for (resource, amount) in lists.all.iter().flat_map(|columns| columns.iter()).flat_map(Column::units) {
             if let Some(typical) = typical.get_mut(resource) {
                 *typical = amount.max(*typical);
             }
@@ -118,19 +124,14 @@ impl Window {
 }
 
 /// The lists of columns of a window, each once.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lists {
     /// By root: the number of its list.
     pub(crate) of: Vec<usize>,
-    /// By list: the first root that has it.
-    pub(crate) firsts: Vec<usize>,
-}
-
-impl Lists {
-    /// The lists, in the order of the first roots that have them.
-    pub(crate) fn columns<'w>(&self, window: &'w Window) -> impl Iterator<Item = &'w Arc<Vec<Column>>> {
-        self.firsts.iter().filter_map(|root| window.roots.get(*root)).map(|root| &root.columns)
-    }
+    /// By root: the numbers of the lists of what all its gangs need.
+    pub(crate) needs: Vec<Vec<usize>>,
+    /// In the order of the first roots that have them.
+    pub(crate) all: Vec<Arc<Vec<Column>>>,
 }
 
 impl Root {

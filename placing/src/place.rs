@@ -144,24 +144,30 @@ impl PlacingSearch {
             solve(problem, &mut best, steps);
             return PlacingSearch::finish(problem, best, exchange, steps);
         }
-        // 1. Walk from the result in turn.
-        let mut walk = Walk::new(counting, self.seed);
-        walk.run(&mut state, &mut most, steps);
-        // 2. Prices.
+        // 1. Prices, and the bound that they give.
         let (first, more, rounds_max) = ROUNDS;
         let mut rounds = Rounds::of(window);
         self.prices.improve(&mut rounds, first, steps);
+        // 2. Walk from the result in turn.
+        let mut walk = Walk::new(counting, self.seed);
+        walk.run(&mut state, &mut most, self.enough(counting), steps);
+        best.take_over(problem, counts, &most);
+        self.proven = best.has(self.enough(counting));
+        if self.proven {
+            exchange.run(&mut best, steps);
+            solve(problem, &mut best, steps);
+        }
         // 3. Walk from an order by price, each time from another one, and improve the scores.
         let (mut gained_at, mut before) = (steps.used(), (most.worth.clone(), self.prices.bound(window)));
         while !self.proven && steps.used() <= gained_at.saturating_mul(PATIENCE.1).saturating_add(PATIENCE.0) {
             let Some(mut state) = walk.by_price(&self.prices, noise, steps) else { break };
             most.offer(&state);
-            walk.run(&mut state, &mut most, steps);
+            walk.run(&mut state, &mut most, self.enough(counting), steps);
             best.take_over(problem, counts, &most);
             exchange.run(&mut best, steps);
             // 4. A small window exactly, once there is a good placement to begin with.
             self.proven = noise == 1 && solve(problem, &mut best, steps);
-            self.proven |= problem.objective.bands() == 1 && weight(scored, &best.choices) >= self.prices.bound(window);
+            self.proven |= best.has(self.enough(counting));
             noise = NOISE;
             // 5. Other prices.
             if !self.proven && rounds.done() < rounds_max {
@@ -174,6 +180,11 @@ impl PlacingSearch {
         }
         best.take_over(problem, counts, &most);
         PlacingSearch::finish(problem, best, exchange, steps)
+    }
+
+    /// The weight that no placement exceeds, if there is one band.
+    fn enough(&self, problem: &Problem<'_>) -> Option<u128> {
+        (problem.objective.bands() == 1).then(|| self.prices.bound(problem.window))
     }
 
     /// Raises the scores until that is in vain.

@@ -7,6 +7,9 @@
 //! algorithms for fractional packing and covering problems*, 1995).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use crate::best::Steps;
 use crate::fixed::{Exponential, ONE, log_ratio};
@@ -95,15 +98,15 @@ fn worth_of_all(window: &Window, per_unit: &[u64]) -> u128 {
 fn bound(window: &Window, values: &[u64], per_unit: &[u64]) -> u128 {
     let lists = window.lists();
     let cheapest = |columns: &[Column]| columns.iter().map(|column| cost(per_unit, column)).min();
-    let cheapest: Vec<Option<u64>> = lists.columns(window).map(|columns| cheapest(columns)).collect();
-    let profit = |((root, list), value): ((&Root, &usize), &u64)| match (
-        root.has_more,
-        cheapest.get(*list).copied().flatten(),
-    ) {
-        (true, _) => *value,
-        (false, cheapest) => cheapest.map_or(0, |cost| value.saturating_sub(cost)),
-    };
-    let profits = window.roots.iter().zip(&lists.of).zip(values).map(|root| u128::from(profit(root)));
+    let cheapest: Vec<Option<u64>> = lists.all.iter().map(|columns| cheapest(columns)).collect();
+    let cheapest = |list: &usize| cheapest.get(*list).copied().flatten();
+    let costs = window.roots.iter().zip(&lists.of).zip(&lists.needs).map(|((root, list), needs)| {
+        if !root.has_more {
+            return cheapest(list);
+        }
+        needs.iter().try_fold(0u64, |sum, list| Some(sum.saturating_add(cheapest(list)?)))
+    });
+    let profits = costs.zip(values).map(|(cost, value)| cost.map_or(0, |cost| u128::from(value.saturating_sub(cost))));
     profits.fold(worth_of_all(window, per_unit), u128::saturating_add)
 }
 
@@ -137,27 +140,40 @@ struct Kinds {
 }
 
 /// Roots with the same columns that count the same.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Kind {
     /// How many roots.
     roots: u64,
     /// In parts of [`ONE`].
     value: u64,
-    columns: usize,
-    has_more: bool,
+    /// How many columns each list has of which a gang takes one.
+    lists: SmallVec<[usize; 2]>,
+    /// There may be gangs of which nothing is known.
+    is_open: bool,
 }
 
 impl Kinds {
     fn of(window: &Window) -> Kinds {
         let mut kinds = Kinds::default();
         let lists = window.lists();
-        let mut numbers: BTreeMap<(u64, bool, usize), usize> = BTreeMap::new();
-        for ((root, list), value) in window.roots.iter().zip(&lists.of).zip(values(window)) {
+        let mut numbers: BTreeMap<(u64, bool, &[usize]), usize> = BTreeMap::new();
+        let of_roots = window.roots.iter().zip(&lists.of).zip(&lists.needs);
+        for (((root, list), needs), value) in of_roots.zip(values(window)) {
+            let is_open = root.has_more && needs.is_empty();
+            let of_kind = match (root.has_more, is_open) {
+                (false, _) => std::slice::from_ref(list),
+                // what these roots take instead is not known
+                (true, true) => &[],
+                (true, false) => needs.as_slice(),
+            };
             let next = kinds.list.len();
-            let number = *numbers.entry((value, root.has_more, *list)).or_insert(next);
+            let number = *numbers.entry((value, is_open, of_kind)).or_insert(next);
             if number == next {
-                kinds.list.push(Kind { roots: 0, value, columns: root.columns.len(), has_more: root.has_more });
-                for column in root.columns.iter() {
+                let of_kind: SmallVec<[&Arc<Vec<Column>>; 2]> =
+                    of_kind.iter().filter_map(|list| lists.all.get(*list)).collect();
+                let sizes = of_kind.iter().map(|columns| columns.len()).collect();
+                kinds.list.push(Kind { roots: 0, value, lists: sizes, is_open });
+                for column in of_kind.into_iter().flat_map(|columns| columns.iter()) {
                     let before = kinds.units.len();
                     let unit = |(resource, amount): (usize, u64)| (u32::try_from(resource).unwrap_or(u32::MAX), amount);
                     kinds.units.extend(column.units().map(unit));
@@ -209,19 +225,24 @@ impl Rounds<'_> {
         let Rounds { kinds, exponential, before, load, costs, .. } = self;
         let (mut takes, mut units) = (kinds.takes.as_slice(), kinds.units.as_slice());
         for kind in &kinds.list {
-            let (of_kind, others) = takes.split_at_checked(kind.columns).unwrap_or_default();
+            let (of_kind, others) = takes.split_at_checked(kind.lists.iter().sum()).unwrap_or_default();
             takes = others;
             let count = of_kind.iter().map(|count| place(*count)).sum();
             let (own, others) = units.split_at_checked(count).unwrap_or_default();
             units = others;
             let profit = divide(kind, (of_kind, own), (before, temperature), exponential, costs, load);
-            let profit = if kind.has_more { kind.value } else { profit };
+            let profit = if kind.is_open { kind.value } else { profit };
             bound = bound.saturating_add(u128::from(profit) * u128::from(kind.roots));
         }
         let loads = self.load.iter().zip(&self.window.free).zip(&self.typical);
         for (price, ((load, free), typical)) in self.price.iter_mut().zip(loads) {
+            let free = u128::from(*free) * u128::from(ONE);
+            // it would fall, and it is 0 already
+            if *price == 0 && *load <= free {
+                continue;
+            }
             let slack = u128::from(*typical) * u128::from(ONE) / 50;
-            let ratio = log_ratio(load + slack, u128::from(*free) * u128::from(ONE) + slack);
+            let ratio = log_ratio(load + slack, free + slack);
             let change = (i128::from(ratio) * i128::from(temperature)) / i128::from(ONE);
             let next = (i128::from(*price) + change).clamp(0, i128::from(ONE));
             *price = u64::try_from(next).unwrap_or(0);
@@ -230,7 +251,8 @@ impl Rounds<'_> {
     }
 }
 
-/// Divides the roots of a kind among their columns and "none". The most by which their value exceeds the cost of a column.
+/// Divides the roots of a kind among "none" and their columns, one of each list. The most by which their value exceeds the cost of such
+/// columns.
 fn divide(
     kind: &Kind,
     (takes, units): (&[u32], &[(u32, u64)]),
@@ -248,30 +270,55 @@ fn divide(
         rest = others;
         own.iter().map(price).fold(0, u64::saturating_add)
     }));
-    // "none" has no cost and no value
-    let least = costs.iter().copied().min().unwrap_or(kind.value).min(kind.value);
-    let mut sum = exponential.falling(kind.value - least, temperature);
-    for cost in costs.iter_mut() {
-        *cost = exponential.falling(*cost - least, temperature);
-        sum = sum.saturating_add(*cost);
-    }
+    let Some(parts) = parts(kind, costs, (exponential, temperature)) else { return 0 };
     let mut rest = units;
-    for (count, share) in takes.iter().zip(costs.iter()) {
+    for (count, part) in takes.iter().zip(costs.iter()) {
         let (own, others) = rest.split_at_checked(place(*count)).unwrap_or_default();
         rest = others;
-        // at most ONE each
-        let part = share.saturating_mul(ONE) / sum.max(1);
         if part >> 12 == 0 {
             continue;
         }
-        let part = u128::from(part) * u128::from(kind.roots);
+        let part = u128::from(*part) * u128::from(kind.roots);
         for (resource, amount) in own {
             if let Some(load) = load.get_mut(place(*resource)) {
                 *load = load.saturating_add(part.saturating_mul(u128::from(*amount)));
             }
         }
     }
-    kind.value - least
+    kind.value - parts
+}
+
+/// Makes of the costs of the columns of a kind the parts of its roots that get them, of [`ONE`] for each list, what "none" gets apart. The
+/// cost of the cheapest columns, or the value if that is less. `None` if a list is empty: there is no gang.
+fn parts(kind: &Kind, costs: &mut [u64], (exponential, temperature): (&Exponential, u64)) -> Option<u64> {
+    let falling = |cost: u64| exponential.falling(cost, temperature);
+    let mut least = 0u64;
+    // the weight of all choices of columns beside that of the cheapest ones
+    let (mut weight, mut rest) = (u128::from(ONE), &mut *costs);
+    let mut sums: SmallVec<[u64; 2]> = SmallVec::new();
+    for size in &kind.lists {
+        let (own, others) = rest.split_at_mut_checked(*size)?;
+        rest = others;
+        let cheapest = own.iter().copied().min()?;
+        own.iter_mut().for_each(|cost| *cost = falling(*cost - cheapest));
+        let sum = own.iter().copied().fold(0, u64::saturating_add);
+        least = least.saturating_add(cheapest);
+        weight = weight.saturating_mul(u128::from(sum)) / u128::from(ONE);
+        sums.push(sum);
+    }
+    let profit = kind.value.saturating_sub(least);
+    weight = weight.saturating_mul(u128::from(falling(least.saturating_sub(kind.value)))) / u128::from(ONE);
+    // "none" has no cost and no value
+    let all = weight.saturating_add(u128::from(falling(profit))).max(1);
+    let placed = u64::try_from(weight.saturating_mul(u128::from(ONE)) / all).unwrap_or(ONE);
+    let mut rest = &mut *costs;
+    for (size, sum) in kind.lists.iter().zip(sums) {
+        let (own, others) = rest.split_at_mut_checked(*size)?;
+        rest = others;
+        // at most ONE each
+        own.iter_mut().for_each(|part| *part = part.saturating_mul(placed) / sum.max(1));
+    }
+    Some(least.min(kind.value))
 }
 
 fn place(number: u32) -> usize {

@@ -53,7 +53,7 @@ impl<'p> Walk<'p> {
         }
         let lists = window.lists();
         let cheapest = |columns: &[Column]| columns.iter().map(|column| prices.cost(column)).min();
-        let cheapest: Vec<Option<u64>> = lists.columns(window).map(|columns| cheapest(columns)).collect();
+        let cheapest: Vec<Option<u64>> = lists.all.iter().map(|columns| cheapest(columns)).collect();
         let mut order = Vec::new();
         for (root, (of, list)) in window.roots.iter().zip(&lists.of).enumerate() {
             let Some(cheapest) = cheapest.get(*list).copied().flatten() else { continue };
@@ -74,15 +74,15 @@ impl<'p> Walk<'p> {
         Some(state)
     }
 
-    /// Walks until nothing is gained any more. Better placements on the way are kept in `best`.
-    pub(crate) fn run(&mut self, state: &mut State<'p>, best: &mut Best, steps: &mut Steps) {
+    /// Walks until nothing is gained any more, or the weight is `enough`. Better placements on the way are kept in `best`.
+    pub(crate) fn run(&mut self, state: &mut State<'p>, best: &mut Best, enough: Option<u128>, steps: &mut Steps) {
         let roots = self.problem.window.roots.iter().enumerate();
         let mut waiting: Vec<usize> = roots
             .filter(|(root, of)| state.choice(*root).is_none() && !of.columns.is_empty())
             .map(|(root, _)| root)
             .collect();
         let mut fruitless = 0;
-        while fruitless < FRUITLESS_MAX {
+        while fruitless < FRUITLESS_MAX && !best.has(enough) {
             let at = self.next(state, &waiting);
             let Some(root) = waiting.get(at).copied() else { return };
             let columns = self.problem.window.roots.get(root).map_or(&[][..], |root| &root.columns);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Gang, Listed, Round, Score, Snapshot, Turn};
+use matchmaker::{AdId, Ask, Gang, Listed, Round, Score, Snapshot, Turn};
 use smallvec::{SmallVec, smallvec};
 
 use super::run::Run;
@@ -16,6 +16,9 @@ use crate::table::{Bits, as_usize};
 const ROWS_OF_A_STEP: usize = 16;
 /// If candidate sets have more rows than this together, offers are not compared: it would take as long as the placement.
 const COMPARED_MAX: usize = 4_000_000;
+
+/// If more rows than that can be bound to a port, the port is hardly what a gang lacks.
+const NEEDED_MAX: usize = 512;
 
 /// The rows of a gang, by port.
 type Rows = SmallVec<[u32; 4]>;
@@ -160,10 +163,13 @@ impl Indexed {
             !left_out.get(as_usize(row)) && known.has_room(row, candidates)
         };
         let (mut found, mut looked, mut has_more) = (Vec::new(), 0usize, false);
-        let rows = run.candidate_sets.get_mut(*first)?.rows(&mut known);
-        let hub = run.candidate_sets.get(*first)?;
-        'rows: for row in rows {
-            looked += 1;
+        run.candidate_sets.get_mut(*first)?.order(&mut known);
+        let mut place = 0;
+        'rows: while let Some((at, row)) =
+            run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &mut known)
+        {
+            (place, looked) = (at + 1, looked + 1);
+            let hub = run.candidate_sets.get(*first)?;
             if !is_in(row, hub, &mut known) || !hub.passes(row, &mut known) {
                 continue;
             }
@@ -192,6 +198,8 @@ impl Indexed {
                 found.push(gang);
             }
         }
+        let needed = if has_more { needed(&ports, &left_out, run, &mut known) } else { Vec::new() };
+        looked += needed.iter().map(|(_, rows)| rows.len()).sum::<usize>();
         let doubt = known.doubt;
         let (steps, dry) = self.tables.table.words.meter.end();
         if doubt || dry {
@@ -199,8 +207,23 @@ impl Indexed {
         }
         let gang = |(score, rows): (Score, Rows)| self.gang(turn.ad, score, &rows, &ports, &run.candidate_sets);
         let gangs: Vec<Gang> = found.into_iter().map(gang).collect();
-        Some(Listed { gangs, has_more, steps: steps.saturating_add(as_u64(looked.div_ceil(ROWS_OF_A_STEP))) })
+        let needs = needed.into_iter().map(|(ask, rows)| self.offers(ask, &rows)).collect();
+        Some(Listed { gangs, has_more, needs, steps: steps.saturating_add(as_u64(looked.div_ceil(ROWS_OF_A_STEP))) })
     }
+}
+
+/// The rows of which every gang has one, with the number of what is asked of them: of each port that few rows can be bound to.
+fn needed(ports: &[usize], left_out: &Bits, run: &Run<'_>, known: &mut Known<'_>) -> Vec<(u32, Vec<u32>)> {
+    let mut needed = Vec::new();
+    for candidates in ports.iter().filter_map(|port| run.candidate_sets.get(*port)) {
+        if candidates.may.count() > NEEDED_MAX {
+            continue;
+        }
+        let mut rows: Vec<u32> = candidates.may.iter().filter(|row| !left_out.get(as_usize(*row))).collect();
+        rows.retain(|row| known.has_room(*row, candidates) && candidates.passes(*row, known));
+        needed.push((candidates.ask, rows));
+    }
+    needed
 }
 
 impl Signatures {
@@ -243,6 +266,18 @@ impl Signatures {
         for row in joined_port.rows() {
             self.add(*row, Fact::Shows(2 * port + 1, shown(&own, *row)));
         }
+    }
+}
+
+impl Indexed {
+    /// What is asked of the ads of rows.
+    fn offers(&mut self, ask: u32, rows: &[u32]) -> Vec<(AdId, Ask)> {
+        let offer = |row: &u32| {
+            let place = self.tables.table.rows.get(as_usize(*row))?.place();
+            let ask = self.tables.availability.take_of(ask, place).map(|take| take.ask.clone()).unwrap_or_default();
+            Some((AdId::at(place), ask))
+        };
+        rows.iter().filter_map(offer).collect()
     }
 }
 

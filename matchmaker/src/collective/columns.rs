@@ -7,8 +7,9 @@ use placing::{Column, Root, Seat, Take, Window};
 use smallvec::SmallVec;
 
 use super::alike::{Alike, Gangs, Resource};
+use super::bill::Bill;
 use super::quotas::Caps;
-use super::{Bill, Weight, weight};
+use super::{Weight, weight};
 use crate::capacity::{Ask, Res};
 use crate::charges::Prices;
 use crate::finder::Turn;
@@ -47,6 +48,8 @@ pub(crate) struct OfKind {
     /// The numbers of the columns, in the order of what they take.
     numbers: Vec<usize>,
     has_more: bool,
+    /// What every gang takes, also one that is not listed: a column of each list.
+    needs: Vec<Arc<Vec<Column>>>,
     /// How many gangs could be listed.
     pub(crate) cap: usize,
     /// How many gangs were listed.
@@ -131,7 +134,7 @@ impl<'s> Columns<'s> {
 
     /// Gangs of a root as columns.
     fn columns(&mut self, root: AdId, listed: Listed, in_turn: &[Gang], bill: &mut Bill<'_>) -> OfKind {
-        let Listed { gangs: mut all, mut has_more, .. } = listed;
+        let Listed { gangs: mut all, mut has_more, needs, .. } = listed;
         all.extend_from_slice(in_turn);
         all.sort_by(|one, other| other.order(one));
         let (mut gangs, mut columns) = (Vec::with_capacity(all.len()), Vec::with_capacity(all.len()));
@@ -163,7 +166,20 @@ impl<'s> Columns<'s> {
                 gangs.into_iter().enumerate().filter(|(number, _)| is_kept(*number)).map(|(_, kept)| kept).collect();
             numbers = in_order(&columns);
         }
-        OfKind { gangs: Arc::new(gangs), columns: Arc::new(columns), numbers, has_more, cap: 0, listed: 0 }
+        let needs = if has_more { needs.iter().filter_map(|offers| self.needed(offers)).collect() } else { Vec::new() };
+        OfKind { gangs: Arc::new(gangs), columns: Arc::new(columns), numbers, has_more, needs, cap: 0, listed: 0 }
+    }
+
+    /// Offers of which a gang needs one, as columns. None if several gangs may hold a seat of one together.
+    fn needed(&mut self, offers: &[(AdId, Ask)]) -> Option<Arc<Vec<Column>>> {
+        let mut columns = Vec::with_capacity(offers.len());
+        for (ad, ask) in offers {
+            let offer = self.snapshot.ad(*ad).and_then(PoolAd::offer).filter(|_| ask.share.is_none())?;
+            let amounts = self.amounts(*ad, offer, ask).into_iter();
+            let takes = amounts.map(|(resource, amount)| Take::Units { resource, amount }).collect();
+            columns.push(Column { takes, ..Column::default() });
+        }
+        Some(Arc::new(columns))
     }
 
     /// Adds a root with the gangs of its kind. `in_turn` is its gang in turn.
@@ -185,6 +201,7 @@ impl<'s> Columns<'s> {
             band: self.snapshot.bands.get(&turn.ad).copied().unwrap_or(0).into(),
             pinned: dues.pinned,
             has_more: of_kind.has_more,
+            needs: of_kind.needs.clone(),
             columns: Arc::clone(&of_kind.columns),
             in_turn: takes.and_then(|takes| of_kind.number(&takes)),
         });

@@ -237,6 +237,51 @@ fn p12_every_price_gives_a_bound() {
     }
 }
 
+/// The second half of some lists is not listed, and of what their roots need the first and the last take of any of their gangs are known.
+fn cut(window: &Window, random: &mut Random) -> Window {
+    let mut cut = window.clone();
+    for root in cut.roots.iter_mut().filter(|root| root.columns.len() > 1 && random.below(2) == 0) {
+        let alone = |take: Option<&Take>| {
+            let takes = take.copied().filter(|take| matches!(take, Take::Units { .. })).into_iter().collect();
+            Column { takes, ..Column::default() }
+        };
+        let first = root.columns.iter().map(|column| alone(column.takes.first())).collect();
+        let last = root.columns.iter().filter(|column| column.takes.len() > 1);
+        let last: Vec<Column> = last.map(|column| alone(column.takes.last())).collect();
+        let all_have_two = last.len() == root.columns.len();
+        root.needs = [Some(first), Some(last).filter(|_| all_have_two)].into_iter().flatten().map(Arc::new).collect();
+        let listed = (root.columns.len() / 2).max(root.in_turn.map_or(0, |number| number + 1));
+        root.has_more = listed < root.columns.len();
+        Arc::make_mut(&mut root.columns).truncate(listed);
+    }
+    cut
+}
+
+#[test]
+fn p12_what_gangs_need_that_are_not_listed_gives_a_bound() {
+    let (mut lower, mut cuts) = (0, 0);
+    // these windows are not solved exactly
+    let short = Effort { steps: 500, ..EFFORT };
+    for seed in 0..600 {
+        let window = window(seed, SMALL);
+        let exact = place(&window, EFFORT).weight;
+        let random = &mut Random::stream(seed, "needs");
+        let cut = cut(&window, random);
+        for _ in 0..5 {
+            let top = [1 << 20, 1 << 28, 1 << 30, 1 << 31][random.index(4)];
+            let prices: Vec<u64> = cut.free.iter().map(|_| random.below(top)).collect();
+            assert!(bound_at(&cut, &prices) >= exact, "seed {seed}: {prices:?} {exact}");
+        }
+        let bound = place(&cut, short).bound;
+        assert!(bound >= exact, "seed {seed}: {bound} {exact} {cut:#?}");
+        let mut unknown = cut.clone();
+        unknown.roots.iter_mut().for_each(|root| root.needs.clear());
+        cuts += u32::from(cut.roots.iter().any(|root| root.has_more));
+        lower += u32::from(bound < place(&unknown, short).bound);
+    }
+    assert!(cuts > 200 && lower * 10 > cuts, "of {cuts} windows with lists that were cut, {lower} have a lower bound");
+}
+
 #[test]
 fn p13_with_one_port_and_whole_offers_pinning_everybody_costs_nothing() {
     let mut pinned = 0;

@@ -66,13 +66,21 @@ pub(crate) fn placed_together(
     negotiate_together(snapshot, config, 0, engine, collective)
 }
 
-/// A cycle in turn and one of a window, and no look at the clock.
+/// A cycle in turn and one of a window over ads that are in their columns, and no look at the clock.
 pub(crate) fn profile(workload: &Workload, config: &Config, asked: PlacingOptions) -> Fallible<(Cycle, Together)> {
     let snapshot = workload.snapshot()?;
     let config = Config { explains: false, ..config.clone() };
     let collective = Collective { window: asked.window, steps: asked.steps, ..Collective::default() };
     let mut engine = Indexed::new();
-    let cycle = engine.negotiate(&snapshot, &config, 0);
+    engine.negotiate(&snapshot, &config, 0);
+    engine.forget_answers();
+    let cycle = in_turn(&mut engine, &snapshot, &config);
     engine.forget_answers();
     Ok((cycle, placed_together(&mut engine, &snapshot, &config, &collective)))
+}
+
+/// A function of its own for profilers.
+#[inline(never)]
+fn in_turn(engine: &mut Indexed, snapshot: &Snapshot, config: &Config) -> Cycle {
+    engine.negotiate(snapshot, config, 0)
 }
