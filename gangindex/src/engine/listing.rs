@@ -65,6 +65,18 @@ impl Signatures {
     fn set_alone(&mut self, row: u32) {
         self.alone.set(as_usize(row), true);
     }
+
+    /// Those of some rows that differ from all others are like no other one.
+    fn set_unique_alone(&mut self, rows: &Bits) {
+        let number = |of: &[u32], row: u32| of.get(as_usize(row)).copied().unwrap_or(0);
+        let mut counts = vec![0u32; as_usize(self.next) + 1];
+        for row in rows.iter() {
+            counts.get_mut(as_usize(number(&self.of, row))).into_iter().for_each(|count| *count += 1);
+        }
+        for row in rows.iter().filter(|row| counts.get(as_usize(number(&self.of, *row))) == Some(&1)) {
+            self.alone.set(as_usize(row), true);
+        }
+    }
 }
 
 impl Indexed {
@@ -124,21 +136,23 @@ impl Indexed {
             rest.iter().for_each(|port| hubs.entry(*port).or_insert_with(|| Bits::none(rows)).or(&hub.may));
         }
         let mut known = self.tables.known();
-        for set in &sets {
-            let Some(candidates) = run.candidate_sets.get(*set) else { continue };
-            signatures.tell_candidates(*set, candidates, &mut known);
-        }
         for (port, hub) in &hubs {
             if let Some(Some(joined_port)) = run.joined_ports.get(*port) {
                 signatures.tell_joins(*port, hub, joined_port, &known);
             }
         }
-        if known.doubt {
-            return BTreeMap::new();
-        }
         let candidates = sets.iter().filter_map(|set| run.candidate_sets.get(*set));
         let mut all = Bits::none(rows);
         candidates.for_each(|candidates| all.or(&candidates.may));
+        // of most rows no more has to be told where jobs show the name of one port to another
+        signatures.set_unique_alone(&all);
+        for set in &sets {
+            let Some(candidates) = run.candidate_sets.get(*set) else { continue };
+            signatures.tell_candidates(*set, candidates, &mut known);
+        }
+        if known.doubt {
+            return BTreeMap::new();
+        }
         self.tables.group(&mut signatures, &all, round.snapshot, &mut run.likewise)
     }
 
@@ -230,7 +244,9 @@ impl Signatures {
     /// Which rows are candidates of a set, and with which scores.
     fn tell_candidates(&mut self, set: usize, candidates: &Candidates, known: &mut Known<'_>) {
         self.seen.clear();
-        for row in candidates.may.iter().filter(|row| candidates.passes(*row, known)).collect::<Vec<u32>>() {
+        let mut rows: Vec<u32> = candidates.may.iter().filter(|row| !self.alone.get(as_usize(*row))).collect();
+        rows.retain(|row| candidates.passes(*row, known));
+        for row in rows {
             let Some(score) = candidates.score(row, known.table, known.ranks) else {
                 self.set_alone(row);
                 continue;

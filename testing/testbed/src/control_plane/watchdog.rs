@@ -25,8 +25,8 @@ pub enum Afterwards {
 /// A file `after` in the folder is a script that runs when the processes have ended: it removes what is not in the folder.
 ///
 /// The folder is renamed first: a process that starts at this very moment cannot record itself any more, and then does
-/// not start (see `processes.rs`). A recorded id counts only while its command line names the folder: ids are used
-/// again, and a zombie has no command line.
+/// not start (see `processes.rs`). What stands in its place when all have ended was made by one that was not killed yet. A
+/// recorded id counts only while its command line names the folder: ids are used again, and a zombie has no command line.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM
 while read -r word; do
@@ -56,6 +56,7 @@ for file in "$away"/pid/*; do
   done
 done
 if [ -f "$away/after" ]; then sh "$away/after"; fi
+rm -rf "$folder"
 if [ "$after" = keep ]; then
   rm -f "$away"/pid/*
   mv "$away" "$folder"
