@@ -5,8 +5,8 @@
 //! the objective is as large as it can find: band by band the sum of the weights of the roots that are placed, then the sum of the scores.
 //! No submitter gets less than in turn ([`Window::fair`]).
 //!
-//! The steps, from the result in turn: a walk that displaces one gang by another; prices of the resources, which also give an upper bound;
-//! the order of the roots by these prices, and a walk from there; an exchange of gangs between roots for the scores. A small window is
+//! The steps, from the result in turn: prices of the resources, which give an upper bound; a walk that displaces one gang by another; the order
+//! of the roots by the prices, and a walk from there; an exchange of gangs between roots for the scores. A small window is
 //! solved exactly, too, and of a window that is a flow the largest number of roots is found at once. The module of each step names the source of its algorithm.
 //!
 //! Every step only replaces the best result so far by a better one, and nothing depends on the clock, so that the same window gives the same
