@@ -175,13 +175,7 @@ impl<'t> Order<'t> {
     pub fn not_found(&mut self, turn: AccountTurn) {
         self.dequeue(turn);
         // No usage changes: only nodes below which no job waits any more leave their siblings.
-        let path = self.quotas.tree().path(turn.leaf);
-        for (node, parent) in path.iter().zip(path.iter().skip(1)) {
-            if self.is_ready(*node) {
-                break;
-            }
-            self.ready.remove(*parent, *node);
-        }
+        self.leave(turn.leaf);
     }
 
     #[inline]
@@ -228,19 +222,31 @@ impl<'t> Order<'t> {
     /// Charges the leaf of a turn and all nodes above it, and puts them where they now belong.
     #[inline]
     fn update(&mut self, leaf: Node, charge: Amount) {
-        // Where a job waits below a node, one waits below all nodes above it.
-        let mut is_ready = false;
+        let mut left = if self.waits(leaf) { 0 } else { self.leave(leaf) };
         for pair in self.quotas.tree().path(leaf).windows(2) {
             let &[node, parent] = pair else { return };
-            is_ready = is_ready || self.is_ready(node);
             let Some(charged) = self.charged.get_mut(node.place()) else { return };
             charged.micros += charge;
-            if is_ready {
-                self.ready.replace(parent, node, || charged.usage());
+            if left > 0 {
+                left -= 1;
             } else {
-                self.ready.remove(parent, node);
+                self.ready.replace(parent, node, || charged.usage());
             }
         }
+    }
+
+    /// Takes the nodes of a leaf's path away from their siblings below which no job waits any more. Returns how many these are, from the leaf on.
+    fn leave(&mut self, leaf: Node) -> usize {
+        let path = self.quotas.tree().path(leaf);
+        let mut left = 0;
+        for (node, parent) in path.iter().zip(path.iter().skip(1)) {
+            if self.is_ready(*node) {
+                break;
+            }
+            self.ready.remove(*parent, *node);
+            left += 1;
+        }
+        left
     }
 
     /// Whether a job waits at or below a node for this pass; what is below it is in order.
