@@ -1,6 +1,7 @@
 //! Amounts of what quotas count.
 
 use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::{Arc, LazyLock};
 
 /// An amount of a counter: micros (millionths of a charge) of `charge`, whole units of every other one. Sums and products of 2^20 accounts with
@@ -83,19 +84,15 @@ static GANGS_COUNTER: LazyLock<Counter> = LazyLock::new(|| GANGS.into());
 /// The key by which accounts are ordered: what was used and is held, in micros, divided by the weight, as one integer. Weights are at most
 /// 10^6, so two different quotients differ by at least 10^-12, which is more than 2^-41 twice: the key is exact.
 #[inline]
-pub(crate) fn normalized(micros: Amount, weight: u32) -> i128 {
-    match u64::try_from(micros) {
-        // The usual case: what is left of the first division is below 2^20, so that two divisions of machine words are exact.
-        Ok(micros) if weight <= 1 << 20 => {
-            let weight = u64::from(weight.max(1));
-            let (whole, rest) = (micros / weight, micros % weight);
-            (i128::from(whole) << 41) | i128::from((rest << 41) / weight)
-        }
-        _ => normalized_large(micros, weight),
-    }
+pub(crate) fn normalized(micros: Amount, weight: NonZeroU32) -> i128 {
+    let Ok(micros) = u64::try_from(micros) else { return normalized_large(micros, weight) };
+    // The usual case: what is left of the first division is below 2^20, so that two divisions of machine words are exact.
+    let weight = NonZeroU64::from(weight);
+    let (whole, rest) = (micros / weight, micros % weight);
+    (i128::from(whole) << 41) | i128::from((rest << 41) / weight)
 }
 
 #[cold]
-fn normalized_large(micros: Amount, weight: u32) -> i128 {
-    micros.saturating_mul(1 << 41).div_euclid(weight.max(1).into())
+fn normalized_large(micros: Amount, weight: NonZeroU32) -> i128 {
+    micros.saturating_mul(1 << 41).div_euclid(weight.get().into())
 }

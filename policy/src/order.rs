@@ -1,16 +1,17 @@
 //! The order in which the jobs of a negotiation cycle are served.
 
-mod heaps;
 mod queues;
+mod tournaments;
 
 use std::cmp::Reverse;
+use std::num::NonZeroU32;
 
 use crate::amounts::{Amount, Amounts, CHARGE, NumberedAmounts, normalized};
 use crate::quota::Quotas;
 use crate::tree::Node;
 
-use self::heaps::{Heaps, Place};
 use self::queues::Queues;
+use self::tournaments::Tournaments;
 
 /// A job that waits for a gang.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +77,8 @@ pub struct Order<'t> {
     /// By leaf: whether its account has ended the pass of guarantees.
     through: Vec<bool>,
     pass: Pass,
-    /// By node: its children below which a job waits for this pass, the first at the top.
-    ready: Heaps,
+    /// By node: its children below which a job waits for this pass.
+    ready: Tournaments,
 }
 
 impl<'t> Order<'t> {
@@ -101,7 +102,7 @@ impl<'t> Order<'t> {
             queues: Queues::default(),
             through: vec![false; tree.len()],
             pass: Pass::Guarantee,
-            ready: Heaps::of(tree),
+            ready: Tournaments::of(tree),
             quotas,
         };
         order.restart(jobs);
@@ -160,11 +161,15 @@ impl<'t> Order<'t> {
     /// The same of amounts by the numbers of their counters.
     #[inline]
     pub fn found_numbered(&mut self, turn: AccountTurn, takes: &NumberedAmounts) -> bool {
-        let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(turn.leaf, takes);
+        let path = self.quotas.tree().path(turn.leaf);
+        let is_served = turn.pass == Pass::Fair || self.quotas.guarantees(path, takes);
         if is_served {
-            self.quotas.take_numbered(turn.leaf, takes);
-            self.dequeue(turn);
-            self.update(turn.leaf, takes.charge());
+            self.quotas.change(path, takes.iter());
+            if self.queues.remove(turn.leaf, turn.job) {
+                self.update(path, 0, takes.charge());
+            } else {
+                self.leave_and_update(turn.leaf, path, takes.charge());
+            }
         } else {
             self.end_guarantee(turn.leaf);
         }
@@ -173,22 +178,16 @@ impl<'t> Order<'t> {
 
     /// No gang was found in this turn: the job has none in this cycle, and the next one of its account has its turn.
     pub fn not_found(&mut self, turn: AccountTurn) {
-        self.dequeue(turn);
         // No usage changes: only nodes below which no job waits any more leave their siblings.
-        self.leave(turn.leaf);
-    }
-
-    #[inline]
-    fn dequeue(&mut self, turn: AccountTurn) {
-        if self.queues.first(turn.leaf) == Some(turn.job) {
-            self.queues.remove_first(turn.leaf);
+        if !self.queues.remove(turn.leaf, turn.job) {
+            self.leave(turn.leaf);
         }
     }
 
     #[inline(never)]
     fn end_guarantee(&mut self, leaf: Node) {
         self.through.get_mut(leaf.place()).into_iter().for_each(|through| *through = true);
-        self.update(leaf, 0);
+        self.leave(leaf);
     }
 
     /// The leaf that is first from the pool down.
@@ -213,26 +212,33 @@ impl<'t> Order<'t> {
             let Some(parent) = tree.parent(node) else { continue };
             if self.is_ready(node) {
                 let usage = self.charged.get(node.place()).map_or(0, Charged::usage);
-                self.ready.push(parent, Place { usage, node });
+                self.ready.push(parent, node, usage);
             }
         }
-        self.ready.put_in_order();
+        self.ready.play();
     }
 
-    /// Charges the leaf of a turn and all nodes above it, and puts them where they now belong.
+    /// Charges the nodes of the path of a turn, and puts them where they now belong, but for those that have left.
     #[inline]
-    fn update(&mut self, leaf: Node, charge: Amount) {
-        let mut left = if self.waits(leaf) { 0 } else { self.leave(leaf) };
-        for pair in self.quotas.tree().path(leaf).windows(2) {
+    fn update(&mut self, path: &[Node], mut left: usize, charge: Amount) {
+        for pair in path.windows(2) {
             let &[node, parent] = pair else { return };
             let Some(charged) = self.charged.get_mut(node.place()) else { return };
-            charged.micros += charge;
+            // Sums of amounts are far below the largest number, see `Amount`.
+            charged.micros = charged.micros.wrapping_add(charge);
             if left > 0 {
                 left -= 1;
             } else {
-                self.ready.replace(parent, node, || charged.usage());
+                self.ready.replace(parent, node, charged.usage());
             }
         }
+    }
+
+    /// The same where no job waits any more at the leaf of the turn.
+    #[cold]
+    fn leave_and_update(&mut self, leaf: Node, path: &[Node], charge: Amount) {
+        let left = self.leave(leaf);
+        self.update(path, left, charge);
     }
 
     /// Takes the nodes of a leaf's path away from their siblings below which no job waits any more. Returns how many these are, from the leaf on.
@@ -268,7 +274,7 @@ impl<'t> Order<'t> {
 struct Charged {
     /// The charge that was used and is held in all of its subtree, in micros.
     micros: Amount,
-    weight: u32,
+    weight: NonZeroU32,
 }
 
 impl Charged {

@@ -2,13 +2,10 @@
 
 use crate::amounts::Amount;
 
-/// The parts of an amount, in whole units: what each wants if there is enough, else in proportion to that. The units that rounding leaves
-/// go one each to the largest remainders, and of equal ones to the first.
+/// The parts of an amount that is less than what is wanted together, in whole units and in proportion to what each wants. The units that rounding
+/// leaves go one each to the largest remainders, and of equal ones to the first.
 pub(crate) fn in_proportion(wanted: &[Amount], amount: Amount) -> Vec<Amount> {
     let sum: Amount = wanted.iter().sum();
-    if sum <= amount {
-        return wanted.to_vec();
-    }
     let parts: Vec<(Amount, Amount)> = wanted.iter().map(|own| scaled(*own, amount, sum)).collect();
     round_up_largest(&parts, amount)
 }

@@ -19,6 +19,9 @@ pub struct Quotas<'t> {
     /// The numbers of charge and of gangs.
     charge: usize,
     gangs: usize,
+    /// Whether cycles have to count them.
+    counts_charge: bool,
+    counts_gangs: bool,
     /// By node: something is guaranteed to it.
     has_min: Vec<bool>,
 }
@@ -68,7 +71,9 @@ impl<'t> Quotas<'t> {
         }
         let number = |name: &str| tables.iter().position(|(counter, _)| **counter == *name).unwrap_or(0);
         let (charge, gangs) = (number(CHARGE), number(GANGS));
-        Quotas { tree, tables, charge, gangs, has_min }
+        let mut quotas = Quotas { tree, tables, charge, gangs, counts_charge: false, counts_gangs: false, has_min };
+        (quotas.counts_charge, quotas.counts_gangs) = (quotas.is_limited(charge), quotas.is_limited(gangs));
+        quotas
     }
 
     /// The tree that they are of.
@@ -81,10 +86,12 @@ impl<'t> Quotas<'t> {
         self.row_of(node, self.number(counter)?)
     }
 
+    #[inline]
     fn row_of(&self, node: Node, number: usize) -> Option<&Row> {
         self.table(number)?.rows.get(node.place())
     }
 
+    #[inline]
     fn table(&self, number: usize) -> Option<&Table> {
         self.tables.get(number).map(|(_, table)| table)
     }
@@ -128,10 +135,11 @@ impl<'t> Quotas<'t> {
     #[inline]
     pub fn add_gang(&self, charge: Amount, takes: &mut NumberedAmounts) {
         takes.charge = charge;
-        for (number, amount) in [(self.charge, charge), (self.gangs, 1)] {
-            if self.is_limited(number) {
-                takes.push(number, amount);
-            }
+        if self.counts_charge {
+            takes.push(self.charge, charge);
+        }
+        if self.counts_gangs {
+            takes.push(self.gangs, 1);
         }
     }
 
@@ -267,10 +275,7 @@ impl<'t> Quotas<'t> {
     fn guarantees_at(&self, node: Node, takes: &NumberedAmounts) -> bool {
         let mut guarantees = false;
         for (number, amount) in takes.iter().filter(|(_, amount)| *amount > 0) {
-            let table = self.table(number).filter(|table| table.has_min);
-            let Some(row) = table.and_then(|table| table.rows.get(node.place())).filter(|row| row.min > 0) else {
-                continue;
-            };
+            let Some(row) = self.row_of(node, number).filter(|row| row.min > 0) else { continue };
             if row.held + amount > row.grant {
                 return false;
             }
@@ -286,18 +291,17 @@ impl<'t> Quotas<'t> {
         taken(takes).any(|(counter, _)| self.row(node, counter).is_some_and(is_granted))
     }
 
-    /// Whether a gang at this leaf is guaranteed at some account at or above it.
+    /// Whether a gang at the leaf with this path is guaranteed at some account at or above it.
     #[inline]
-    #[must_use]
-    pub fn guarantees(&self, leaf: Node, takes: &NumberedAmounts) -> bool {
-        self.guaranteed(leaf).any(|node| self.guarantees_at(*node, takes))
+    pub(crate) fn guarantees(&self, path: &[Node], takes: &NumberedAmounts) -> bool {
+        self.guaranteed(path).any(|node| self.guarantees_at(*node, takes))
     }
 
-    /// The nodes at or above a leaf to which something is guaranteed.
+    /// The nodes of a path to which something is guaranteed.
     #[inline]
-    fn guaranteed(&self, leaf: Node) -> impl Iterator<Item = &Node> {
+    fn guaranteed<'p>(&self, path: &'p [Node]) -> impl Iterator<Item = &'p Node> {
         let has_min = |node: &&Node| self.has_min.get(node.place()).is_some_and(|has_min| *has_min);
-        self.tree.path(leaf).iter().filter(has_min)
+        path.iter().filter(has_min)
     }
 
     /// Whether something is guaranteed to any account at all.
@@ -310,27 +314,23 @@ impl<'t> Quotas<'t> {
     #[must_use]
     pub fn has_open_guarantee(&self, leaf: Node) -> bool {
         let is_open = |table: &Table, node: &Node| table.rows.get(node.place()).is_some_and(Row::is_open);
-        self.guaranteed(leaf).any(|node| self.tables.iter().any(|(_, table)| table.has_min && is_open(table, node)))
+        let path = self.tree.path(leaf);
+        self.guaranteed(path).any(|node| self.tables.iter().any(|(_, table)| table.has_min && is_open(table, node)))
     }
 
     /// A gang at this leaf holds so much from now on. Takes time proportional to the depth of the tree.
     pub fn take(&mut self, leaf: Node, takes: &Amounts) {
-        self.take_numbered(leaf, &self.numbered(takes));
-    }
-
-    /// The same of amounts by the numbers of their counters.
-    #[inline]
-    pub fn take_numbered(&mut self, leaf: Node, takes: &NumberedAmounts) {
-        self.change(leaf, takes.iter());
+        self.change(self.tree.path(leaf), self.numbered(takes).iter());
     }
 
     /// A gang at this leaf holds so much no longer.
     pub fn give_back(&mut self, leaf: Node, takes: &Amounts) {
-        self.change(leaf, self.numbered(takes).iter().map(|(number, amount)| (number, -amount)));
+        self.change(self.tree.path(leaf), self.numbered(takes).iter().map(|(number, amount)| (number, -amount)));
     }
 
-    fn change(&mut self, leaf: Node, amounts: impl Iterator<Item = (usize, Amount)>) {
-        let path = self.tree.path(leaf);
+    /// Adds so much to what the nodes of a path hold.
+    #[inline]
+    pub(crate) fn change(&mut self, path: &[Node], amounts: impl Iterator<Item = (usize, Amount)>) {
         for (number, amount) in amounts {
             if let Some((_, table)) = self.tables.get_mut(number) {
                 table.change(path, amount);

@@ -80,7 +80,7 @@ struct Claimant {
 }
 
 fn claimant(quotas: &Quotas<'_>, node: Node, demand: Amount) -> Claimant {
-    Claimant { weight: quotas.tree().weight(node).into(), floor: quotas.grant(node, CHARGE).min(demand), demand }
+    Claimant { weight: quotas.tree().weight(node).get().into(), floor: quotas.grant(node, CHARGE).min(demand), demand }
 }
 
 /// Divides an amount by weight, in whole units: each gets its part at the level at which the parts sum to the amount. The floors sum to no more

@@ -1,6 +1,7 @@
 //! The tree of accounts.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use crate::account::Account;
 use crate::amounts::Amount;
@@ -16,7 +17,7 @@ impl Node {
     pub const POOL: Node = Node(0);
 
     /// The node at a place in a list of all nodes.
-    pub(crate) fn at(place: usize) -> Node {
+    pub(crate) const fn at(place: usize) -> Node {
         Node(place)
     }
 
@@ -67,7 +68,7 @@ struct Entry {
     parent: Option<Node>,
     children: Vec<Node>,
     /// 1 to 1,000,000.
-    weight: u32,
+    weight: NonZeroU32,
     /// Of the whole subtree.
     usage: Amount,
 }
@@ -101,7 +102,7 @@ impl Tree {
         let entry = |parent, weight: i64, usage| Entry {
             parent,
             children: Vec::new(),
-            weight: u32::try_from(weight.clamp(1, 1_000_000)).unwrap_or(1),
+            weight: u32::try_from(weight.min(1_000_000)).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MIN),
             usage,
         };
         self.nodes.push(entry(None, Account::WEIGHT, 0));
@@ -165,7 +166,7 @@ impl Tree {
     /// The weight of an account among its siblings; 1 if there is no such account.
     #[must_use]
     pub fn weight_of(&self, name: &str) -> Amount {
-        self.account(name).map_or(1, |node| self.weight(node).into())
+        self.account(name).map_or(1, |node| self.weight(node).get().into())
     }
 
     /// Why an account is not where its parent says, if so.
@@ -204,8 +205,8 @@ impl Tree {
     }
 
     /// The weight of a node among its siblings.
-    pub(crate) fn weight(&self, node: Node) -> u32 {
-        self.nodes.get(node.0).map_or(1, |entry| entry.weight)
+    pub(crate) fn weight(&self, node: Node) -> NonZeroU32 {
+        self.nodes.get(node.0).map_or(NonZeroU32::MIN, |entry| entry.weight)
     }
 
     /// The name of the account above one, as it counts; absent if that is the pool.

@@ -41,10 +41,13 @@ impl Queues {
         if begin < end { self.jobs.get(begin).copied() } else { None }
     }
 
-    /// Takes the first job of a node away.
-    pub(super) fn remove_first(&mut self, node: Node) {
-        if let Some((begin, end)) = self.spans.get_mut(node.place()).filter(|(begin, end)| begin < end) {
-            *begin = (*begin + 1).min(*end);
+    /// Takes a job away, if it is the first of its node. Returns whether another one waits there.
+    #[inline]
+    pub(super) fn remove(&mut self, node: Node, job: usize) -> bool {
+        let Some((begin, end)) = self.spans.get_mut(node.place()) else { return false };
+        if begin < end && self.jobs.get(*begin) == Some(&job) {
+            *begin += 1;
         }
+        begin < end
     }
 }

@@ -1,6 +1,7 @@
 //! The order of small pools, and how many comparisons a turn costs.
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 
 use super::*;
 use crate::account::Account;
@@ -51,6 +52,7 @@ fn a_gang_costs_the_logarithm_of_the_number_of_accounts() {
 #[test]
 fn the_normalized_usage_orders_as_the_quotient_does() {
     let weights = [1, 2, 3, 499_979, 999_999, 1_000_000];
+    let normalized = |micros: Amount, weight: u32| normalized(micros, NonZeroU32::new(weight).unwrap());
     let amounts = [0, 1, 2, 333_333, 999_999, 1_000_000, (1 << 60) - 1, 1 << 60, 1 << 80];
     for (one, other) in weights.iter().flat_map(|one| weights.iter().map(move |other| (one, other))) {
         for (used, others) in amounts.iter().flat_map(|used| amounts.iter().map(move |others| (used, others))) {

@@ -8,6 +8,9 @@ use crate::amounts::Amount;
 use crate::proportion::in_proportion;
 use crate::tree::{Node, Tree};
 
+/// Less than any amount; what is taken can still be subtracted.
+const NOT_SURE: Amount = Amount::MIN / 2;
+
 /// What every node holds and is granted of one counter.
 #[derive(Clone, Debug)]
 pub(super) struct Table {
@@ -83,7 +86,7 @@ impl Table {
     /// How far away the nearest bound is. Where something is set aside, bounds differ from account to account, so no amount is sure.
     fn sure_now(&self) -> Amount {
         if self.lends {
-            return Amount::MIN;
+            return NOT_SURE;
         }
         let below_caps = self.rows.iter().filter_map(|row| row.max.map(|max| max - row.held));
         below_caps.chain(self.free_for(&[])).min().unwrap_or(Amount::MAX)
@@ -113,15 +116,20 @@ impl Table {
             if children.is_empty() {
                 continue;
             }
-            let wanted: Vec<Amount> =
-                children.iter().map(|child| wanted.get(child.place()).copied().unwrap_or(0)).collect();
             let grant = self.rows.get(node.place()).map_or(0, |row| row.grant);
-            for (child, granted) in children.iter().zip(in_proportion(&wanted, grant)) {
-                if let Some(row) = self.rows.get_mut(child.place()) {
-                    row.grant = granted;
-                }
+            let wanted = |child: &Node| wanted.get(child.place()).copied().unwrap_or(0);
+            let is_enough = children.iter().map(wanted).sum::<Amount>() <= grant;
+            if is_enough {
+                children.iter().for_each(|child| self.grant_one(*child, wanted(child)));
+                continue;
             }
+            let parts = in_proportion(&children.iter().map(wanted).collect::<Vec<_>>(), grant);
+            children.iter().zip(parts).for_each(|(child, part)| self.grant_one(*child, part));
         }
+    }
+
+    fn grant_one(&mut self, node: Node, amount: Amount) {
+        self.rows.get_mut(node.place()).into_iter().for_each(|row| row.grant = amount);
     }
 
     /// What the pool has left for a gang at a leaf with this path, without what is set aside for nodes beside the path; absent: no limit.
@@ -161,12 +169,13 @@ impl Table {
     /// Adds what a gang takes to the leaf with this path and to all nodes above it.
     #[inline]
     pub(super) fn change(&mut self, path: &[Node], amount: Amount) {
-        if self.is_bounded {
-            // What is given back moves the bounds on this path only, and the nearest one may be elsewhere.
-            self.sure = self.sure.saturating_sub(amount.max(0));
+        // Sums of amounts are far below the largest number, see `Amount`: that is not checked for each gang.
+        // What is given back moves the bounds on this path only, and the nearest one may be elsewhere.
+        if amount >= 0 {
+            self.sure = self.sure.wrapping_sub(amount);
         }
         for node in path {
-            self.rows.get_mut(node.place()).into_iter().for_each(|row| row.held += amount);
+            self.rows.get_mut(node.place()).into_iter().for_each(|row| row.held = row.held.wrapping_add(amount));
         }
         if self.lends {
             self.set_aside(path);
