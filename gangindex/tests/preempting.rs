@@ -73,7 +73,7 @@ mod tests {
             let (mut held, mut sums) = (Vec::new(), BTreeMap::<String, Amounts>::new());
             let mut prices = Prices::of(&Config::product(), NOW);
             for gang in &gangs {
-                let account = before.account_of[&gang.root().unwrap()].clone();
+                let account = before.account_of.get(gang.root().unwrap()).unwrap().clone();
                 let charge = before.charge_of((&snapshot, gang), &account, &mut Seats::default(), &mut prices);
                 for (counter, amount) in &charge.takes {
                     *sums.entry(account.to_string()).or_default().entry(counter.clone()).or_default() += amount;

@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Quotas};
 
 use crate::budget::Owners;
-use crate::charges::{GangCharge, Policy, Priced, Prices, Seats};
+use crate::charges::{GangCharge, Policy, Priced, Prices, Seats, Sum};
 use crate::finder::Turn;
 use crate::gang::{Gang, as_u32, as_usize};
 use crate::model::{AdId, Config, Root, Snapshot};
@@ -70,7 +70,6 @@ impl<'s> AccountQueue<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
         let (submitters, placed) = placed(snapshot, policy);
-        let waiting = in_line(snapshot, &placed, 0..snapshot.roots.len());
         let quotas = Quotas::new(&policy.tree, &policy.total);
         let of_every_gang = [quotas.gangs_number(), quotas.charge_number()];
         let counts = |number: &usize| quotas.is_limited(*number) && !of_every_gang.contains(number);
@@ -81,7 +80,7 @@ impl<'s> AccountQueue<'s> {
             submitters,
             counters: policy.counters.iter().map(|(counter, _)| number(counter)).collect(),
             may_forbid_every_gang: of_every_gang.iter().any(|number| quotas.is_bounded(*number)),
-            order: Order::of(quotas, jobs(&waiting)),
+            order: order(snapshot, &placed, quotas),
             placed,
             turn: None,
             postponed: Vec::new(),
@@ -99,7 +98,7 @@ impl<'s> AccountQueue<'s> {
     ) -> AccountQueue<'s> {
         let mut queue = AccountQueue::of(snapshot, policy);
         for gang in gangs {
-            let account = gang.root().and_then(|root| policy.account_of.get(&root));
+            let account = gang.root().and_then(|root| policy.account_of.get(root));
             let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.leaf(name)?))) else {
                 continue;
             };
@@ -123,7 +122,7 @@ impl<'s> AccountQueue<'s> {
 
     /// The account of a root.
     pub(crate) fn account<'a>(&'a self, root: &'a Root) -> &'a Arc<str> {
-        self.policy.account_of.get(&root.ad).unwrap_or(&root.submitter)
+        self.policy.account_of.get(root.ad).unwrap_or(&root.submitter)
     }
 
     /// The submitters in the order of their numbers.
@@ -186,29 +185,73 @@ impl<'s> AccountQueue<'s> {
         charge: &mut NumberedCharge,
     ) {
         let mut prices = self.prices.borrow_mut();
+        self.count(root, gang, prices.get_or_insert_with(|| Prices::of(config, now)), charge);
+    }
+
+    /// The same, and charges owners for the costs of claims that were computed for the root. Returns what the root pays itself, in fuel.
+    pub(crate) fn settled_charge_of(
+        &self,
+        (root, gang): (&Root, &Gang),
+        (config, now): (&Config, i64),
+        charge: &mut NumberedCharge,
+        owners: &mut Owners,
+    ) -> u64 {
+        let mut prices = self.prices.borrow_mut();
         let prices = prices.get_or_insert_with(|| Prices::of(config, now));
+        self.count(root, gang, prices, charge);
+        prices.settle(self.snapshot, root.ad, owners)
+    }
+
+    #[inline(always)]
+    fn count(&self, root: &Root, gang: &Gang, prices: &mut Prices, charge: &mut NumberedCharge) {
         charge.forget();
         let NumberedCharge { members, takes, shares_seats } = charge;
-        *shares_seats = gang.members.iter().any(|member| member.ask.share.is_some());
-        let mut seats = if *shares_seats { Some(self.held_seats(root, gang)) } else { None };
-        let shared = seats.as_mut().map(|(account, seats)| (*account, seats));
-        let mut priced = Priced::Evaluated(prices);
-        let sum = self.policy.count((self.snapshot, gang), shared, &mut priced, members, |counter, amount| {
+        let mut counts = |counter, amount| {
             self.number(counter).into_iter().for_each(|number| takes.add(number, amount));
-        });
-        self.order.quotas().add_gang(sum, takes);
+        };
+        let mut sum = Sum::default();
+        // The root costs nothing.
+        members.push(0);
+        for member in gang.members.split_first().map_or(&[][..], |(_, others)| others) {
+            let counted = self.policy.offers.get(member.ad);
+            let known = match counted {
+                Some(counted) => prices.by_allocation(self.policy, counted, &member.ask),
+                None => None,
+            };
+            let (Some(counted), Some(known)) = (counted, known) else {
+                let (gang, place) = ((self.snapshot, gang), members.len());
+                let micros =
+                    self.policy.count_member(gang, place, &mut Priced::Evaluated(prices), &mut sum, &mut counts);
+                members.push(micros);
+                continue;
+            };
+            members.push(known.micros);
+            sum.micros += known.micros;
+            for counter in &counted.counters {
+                if let Some(Some(amount)) = known.counts.get(*counter) {
+                    counts(*counter, *amount);
+                }
+            }
+        }
+        if sum.shares_seats {
+            sum.micros += self.count_shared(root, gang, members, &mut counts);
+        }
+        *shares_seats = sum.shares_seats;
+        self.order.quotas().add_gang(sum.micros.max(LEAST_CHARGE), takes);
     }
 
-    /// The account of a root, and the shared seats of a gang that it holds.
+    /// What the parts of shared seats cost that a gang has, beside what the account of its root holds of them. They are not taken.
     #[cold]
-    fn held_seats<'a>(&'a self, root: &'a Root, gang: &Gang) -> (&'a Arc<str>, Seats) {
+    fn count_shared(
+        &self,
+        root: &Root,
+        gang: &Gang,
+        members: &[Amount],
+        counts: &mut impl FnMut(usize, Amount),
+    ) -> Amount {
         let account = self.account(root);
-        (account, self.seats.of_gang((self.snapshot, gang), account))
-    }
-
-    /// Charges owners for the costs of claims that were computed for a root since this was called last. Returns what the root pays itself, in fuel.
-    pub(crate) fn settle(&self, root: AdId, owners: &mut Owners) -> u64 {
-        self.prices.borrow_mut().as_mut().map_or(0, |prices| prices.settle(self.snapshot, root, owners))
+        let mut seats = self.seats.of_gang((self.snapshot, gang), account);
+        self.policy.count_shared((self.snapshot, gang), members, (account, &mut seats), counts)
     }
 
     /// The number that a counter of the policy has in the quotas.
@@ -343,6 +386,19 @@ type RootPlace = (Option<Node>, u32);
 /// A root that waits: its priority, its age, its ad, its number and the leaf of its account.
 type InLine = (Reverse<i32>, i64, AdId, usize, Node);
 
+/// The order of all roots of a snapshot.
+fn order<'s>(snapshot: &'s Snapshot, placed: &[RootPlace], quotas: Quotas<'s>) -> Order<'s> {
+    // They mostly come in line.
+    let is_before = |one: &Root, other: &Root| {
+        one.priority > other.priority
+            || one.priority == other.priority && (one.since, one.ad) <= (other.since, other.ad)
+    };
+    if snapshot.roots.is_sorted_by(is_before) {
+        return Order::of(quotas, placed.iter().enumerate().filter_map(|(number, (leaf, _))| Some(((*leaf)?, number))));
+    }
+    Order::of(quotas, jobs(&in_line(snapshot, placed, 0..snapshot.roots.len())))
+}
+
 /// Roots, in the order in which those of one account are served; the accounts are mixed.
 fn in_line(snapshot: &Snapshot, placed: &[RootPlace], numbers: impl IntoIterator<Item = usize>) -> Vec<InLine> {
     let numbers = numbers.into_iter();
@@ -364,10 +420,8 @@ fn jobs(waiting: &[InLine]) -> impl Iterator<Item = (Node, usize)> + Clone {
 fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace>) {
     let mut numbers: HashMap<&str, u32, RandomState> = HashMap::default();
     let mut names: Vec<&Arc<str>> = Vec::new();
-    // Names that are one and the same in memory are compared once.
-    let mut nodes: HashMap<*const u8, Option<Node>, RandomState> = HashMap::default();
+    let leaves: Vec<Option<Node>> = policy.account_of.names().iter().map(|name| policy.tree.leaf(name)).collect();
     let mut last: Option<(&Arc<str>, u32)> = None;
-    let mut accounts = policy.account_of.iter().peekable();
     let mut placed = Vec::with_capacity(snapshot.roots.len());
     for root in &snapshot.roots {
         let known = last.filter(|(name, _)| Arc::ptr_eq(name, &root.submitter)).map(|(_, number)| number);
@@ -378,14 +432,11 @@ fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace
             })
         });
         last = Some((&root.submitter, submitter));
-        // Both are mostly in the order of ads.
-        let stated = match accounts.next_if(|(ad, _)| **ad == root.ad) {
-            Some((_, account)) => Some(account),
-            None => policy.account_of.get(&root.ad),
+        let leaf = match policy.account_of.number(root.ad) {
+            Some(account) => leaves.get(account).copied().flatten(),
+            None => policy.tree.leaf(&root.submitter),
         };
-        let account = stated.unwrap_or(&root.submitter);
-        let node = *nodes.entry(account.as_ptr()).or_insert_with(|| policy.tree.leaf(account));
-        placed.push((node, submitter));
+        placed.push((leaf, submitter));
     }
     let mut by_name: Vec<usize> = (0..names.len()).collect();
     by_name.sort_unstable_by_key(|number| names.get(*number));
@@ -393,8 +444,11 @@ fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace
     for (place, number) in by_name.iter().enumerate() {
         places.get_mut(*number).into_iter().for_each(|known| *known = as_u32(place));
     }
-    for (_, submitter) in &mut placed {
-        *submitter = places.get(as_usize(*submitter)).copied().unwrap_or(u32::MAX);
+    // They mostly come in the order of their names.
+    if !by_name.is_sorted() {
+        for (_, submitter) in &mut placed {
+            *submitter = places.get(as_usize(*submitter)).copied().unwrap_or(u32::MAX);
+        }
     }
     let names = by_name.iter().filter_map(|number| names.get(*number).map(|name| Arc::clone(name)));
     (names.collect(), placed)

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use foldhash::fast::RandomState;
-use policy::{Amount, Amounts, Counter, LEAST_CHARGE, Tree, taken_by_gang};
+use policy::{Amount, Amounts, Counter, Tree, taken_by_gang};
 use smallvec::SmallVec;
 
 use crate::budget::{FAIR_FUEL, Owners};
 use crate::by_ad::ByAd;
 use crate::capacity::{Ask, Res};
-use crate::gang::Gang;
+use crate::gang::{Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
+use crate::root_accounts::RootAccounts;
 use crate::score::FixedPoint;
 
 /// The accounts of a pool in one cycle. Without it, the submitter with the fewest gangs is served first, and nothing is charged.
@@ -25,7 +26,7 @@ pub struct Policy {
     /// The counters of offers, in the order of their numbers, each with the resource of which it counts amounts; without one, each claim is 1.
     pub counters: Vec<(Counter, Option<String>)>,
     /// The account of each root, by its ad; one that the tree has.
-    pub account_of: BTreeMap<AdId, Arc<str>>,
+    pub account_of: RootAccounts,
     /// The offers that state what they cost, or that some counter counts.
     pub offers: ByAd<Arc<CountedOffer>>,
     /// The charge of one unit of each resource, in micros.
@@ -101,6 +102,15 @@ impl Prices {
         std::mem::take(&mut self.used)
     }
 
+    /// What a claim costs and counts, if that follows from what is allocated: the offer states no price, and nobody shares the seat.
+    #[inline]
+    pub(crate) fn by_allocation(&mut self, policy: &Policy, counted: &CountedOffer, ask: &Ask) -> Option<&Allocated> {
+        if counted.charge_weight.is_some() || ask.share.is_some() {
+            return None;
+        }
+        self.allocations.of(policy, &ask.allocation)
+    }
+
     /// What a claim costs by the expression of its offer, in micros; none if that is no amount.
     fn stated(&mut self, (id, ad): (AdId, &PoolAd), weight: &Expr, ask: &Ask, namespace: &str) -> Option<Amount> {
         let Prices { context, known, used, barred, .. } = self;
@@ -138,22 +148,22 @@ struct Allocations {
 
 /// What one allocation costs and counts by the terms of a pool.
 #[derive(Clone, Debug)]
-struct Allocated {
+pub(crate) struct Allocated {
     allocation: Res,
     /// What it costs by the weights of the pool.
-    micros: Amount,
+    pub(crate) micros: Amount,
     /// By counter.
-    counts: Vec<Option<Amount>>,
+    pub(crate) counts: Vec<Option<Amount>>,
 }
 
 impl Allocations {
-    /// What an allocation costs, and how much each counter counts of it. One cycle has one policy.
+    /// What an allocation costs and counts. One cycle has one policy.
     #[inline]
-    fn of(&mut self, policy: &Policy, allocation: &Res) -> (Amount, &[Option<Amount>]) {
+    fn of(&mut self, policy: &Policy, allocation: &Res) -> Option<&Allocated> {
         if !self.list.get(self.last).is_some_and(|known| known.allocation.is(allocation)) {
             self.last = self.place_of(policy, allocation);
         }
-        self.list.get(self.last).map_or((CHARGE_OF_ONE, &[]), |known| (known.micros, &known.counts))
+        self.list.get(self.last)
     }
 
     /// The place of an allocation that is not the one that was asked for last.
@@ -225,12 +235,26 @@ impl CountedOffer {
     }
 }
 
+/// What members of a gang cost together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    /// In micros, without those that have part of a seat that others may share.
+    pub(crate) micros: Amount,
+    /// Whether there are such.
+    pub(crate) shares_seats: bool,
+}
+
 /// What members of gangs cost.
 pub(crate) enum Priced<'p> {
     /// What the offers state now.
     Evaluated(&'p mut Prices),
     /// By place in the gang: what was recorded when it was found.
     Recorded(&'p [Amount]),
+}
+
+/// The offer that a member is; none if it is the root, or offers nothing.
+fn offer_of<'s>(snapshot: &'s Snapshot, member: &Member) -> Option<&'s PoolAd> {
+    member.edge.and_then(|_| snapshot.ad(member.ad)).filter(|ad| ad.offer().is_some())
 }
 
 /// How much of a resource an allocation has; of no resource, 1.
@@ -268,72 +292,79 @@ impl Policy {
         seats: &mut Seats,
         priced: &mut Priced<'_>,
     ) -> GangCharge {
-        let (mut members, mut takes) = (Vec::new(), Amounts::new());
-        let counts = |number: usize, amount| {
+        let (mut members, mut takes, mut sum) = (Vec::new(), Amounts::new(), Sum::default());
+        let mut counts = |number: usize, amount| {
             let counter = self.counters.get(number);
             counter.into_iter().for_each(|(counter, _)| *takes.entry(Arc::clone(counter)).or_default() += amount);
         };
-        let sum = self.count((snapshot, gang), Some((account, seats)), priced, &mut members, counts);
-        GangCharge { members: MemberCharges::from_slice(&members), takes: taken_by_gang(sum, takes) }
+        for place in 0..gang.members.len() {
+            members.push(self.count_member((snapshot, gang), place, priced, &mut sum, &mut counts));
+        }
+        if sum.shares_seats {
+            sum.micros += self.count_shared((snapshot, gang), &members, (account, seats), &mut counts);
+        }
+        GangCharge { members: MemberCharges::from_slice(&members), takes: taken_by_gang(sum.micros, takes) }
     }
 
-    /// What a gang costs at some prices beside the shared seats that its account holds; without these, nothing is shared. Adds what each member
-    /// costs to `members`, and reports how much each offer counts, by the numbers of counters.
-    pub(crate) fn count(
+    /// What the member of a gang with this place costs at some prices, nothing if it offers nothing. Adds that to the sum, and reports how much it
+    /// counts, by the numbers of counters, unless it is part of a shared seat.
+    #[inline(never)]
+    pub(crate) fn count_member(
         &self,
         (snapshot, gang): (&Snapshot, &Gang),
-        mut shared: Option<(&Arc<str>, &mut Seats)>,
+        place: usize,
         priced: &mut Priced<'_>,
-        members: &mut Vec<Amount>,
-        mut counts: impl FnMut(usize, Amount),
-    ) -> Amount {
-        let namespace =
-            || gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
-        let mut sum = 0;
-        for (place, member) in gang.members.iter().enumerate() {
-            let ad = member.edge.and_then(|_| snapshot.ad(member.ad)).filter(|ad| ad.offer().is_some());
-            let Some(ad) = ad else {
-                members.push(0);
-                continue;
-            };
-            let counted = self.offers.get(member.ad).map(|counted| &**counted);
-            let allocation = &member.ask.allocation;
-            let (micros, amounts) = match priced {
-                Priced::Evaluated(prices) => self.charge((member.ad, ad), counted, &member.ask, namespace, prices),
-                Priced::Recorded(charges) => (charges.get(place).copied().unwrap_or(0), &[][..]),
-            };
-            members.push(micros);
-            if let (Some(_), Some(shared)) = (&member.ask.share, &mut shared) {
-                sum += self.count_shared((ad, &member.ask), counted, micros, shared, &mut counts);
-                continue;
-            }
-            sum += micros;
-            for number in counted.map_or(&[][..], |counted| &counted.counters) {
-                let amount = amounts.get(*number).copied().unwrap_or_else(|| self.counted_by(*number, allocation));
-                amount.into_iter().for_each(|amount| counts(*number, amount));
-            }
-        }
-        sum.max(LEAST_CHARGE)
-    }
-
-    /// Takes part of a shared seat for an account, and reports what it counts beside what the account holds of the seat. Returns what it costs.
-    #[cold]
-    fn count_shared(
-        &self,
-        (ad, ask): (&PoolAd, &Ask),
-        counted: Option<&CountedOffer>,
-        micros: Amount,
-        (account, seats): &mut (&Arc<str>, &mut Seats),
+        sum: &mut Sum,
         counts: &mut impl FnMut(usize, Amount),
     ) -> Amount {
-        let amounts = counted.into_iter().flat_map(|counted| counted.counts(&self.counters, &ask.allocation));
-        let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
-        let amounts = amounts.chain([(policy::CHARGE.into(), micros)]).collect();
+        let Some((member, ad)) = gang.members.get(place).and_then(|member| Some((member, offer_of(snapshot, member)?)))
+        else {
+            return 0;
+        };
+        let counted = self.offers.get(member.ad).map(|counted| &**counted);
+        let micros = match priced {
+            Priced::Evaluated(prices) => {
+                let namespace =
+                    || gang.root().and_then(|root| snapshot.ad(root)).map_or("", |root| root.key.namespace.as_str());
+                self.charge((member.ad, ad), counted, &member.ask, namespace, prices)
+            }
+            Priced::Recorded(charges) => charges.get(place).copied().unwrap_or(0),
+        };
+        if member.ask.share.is_some() {
+            sum.shares_seats = true;
+            return micros;
+        }
+        sum.micros += micros;
+        for number in counted.map_or(&[][..], |counted| &counted.counters) {
+            let counter = self.counters.get(*number);
+            let amount = counter.and_then(|(_, resource)| counted_of(&member.ask.allocation, resource.as_ref()));
+            amount.into_iter().for_each(|amount| counts(*number, amount));
+        }
+        micros
+    }
+
+    /// What the parts of shared seats cost that a gang has, given what each of its members costs, beside what its account holds of these seats.
+    /// Takes them for the account, and reports how much they count.
+    #[cold]
+    pub(crate) fn count_shared(
+        &self,
+        (snapshot, gang): (&Snapshot, &Gang),
+        members: &[Amount],
+        (account, seats): (&Arc<str>, &mut Seats),
+        counts: &mut impl FnMut(usize, Amount),
+    ) -> Amount {
         let mut sum = 0;
-        for (counter, amount) in seats.take(account, &ad.key, ask.share.as_deref(), amounts) {
-            match self.counters.iter().position(|(own, _)| *own == counter) {
-                Some(number) => counts(number, amount),
-                None => sum += amount,
+        for (member, micros) in gang.members.iter().zip(members) {
+            let (Some(ad), Some(share)) = (offer_of(snapshot, member), &member.ask.share) else { continue };
+            let counted = self.offers.get(member.ad).into_iter();
+            let amounts = counted.flat_map(|counted| counted.counts(&self.counters, &member.ask.allocation));
+            let amounts = amounts.map(|(counter, amount)| (Arc::clone(counter), amount));
+            let amounts = amounts.chain([(policy::CHARGE.into(), *micros)]).collect();
+            for (counter, amount) in seats.take(account, &ad.key, Some(share), amounts) {
+                match self.counters.iter().position(|(own, _)| *own == counter) {
+                    Some(number) => counts(number, amount),
+                    None => sum += amount,
+                }
             }
         }
         sum
@@ -344,29 +375,23 @@ impl Policy {
         let Some((ad, offer)) = snapshot.ad(id).and_then(|ad| Some((ad, ad.offer()?))) else { return 0 };
         let ask = Ask { allocation: offer.capacity.clone(), share: None };
         let counted = self.offers.get(id).map(|counted| &**counted);
-        self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices).0
+        self.charge((id, ad), counted, &ask, || &ad.key.namespace, prices)
     }
 
-    /// What a claim on an offer costs a job of a namespace, in micros, and how much each counter of the pool counts of such a claim.
-    fn charge<'n, 'p>(
+    /// What a claim on an offer costs a job of a namespace, in micros.
+    fn charge<'n>(
         &self,
         (id, ad): (AdId, &PoolAd),
         counted: Option<&CountedOffer>,
         ask: &Ask,
         namespace: impl Fn() -> &'n str,
-        prices: &'p mut Prices,
-    ) -> (Amount, &'p [Option<Amount>]) {
-        if let Some(weight) = counted.and_then(|counted| counted.charge_weight.as_ref())
-            && let Some(micros) = prices.stated((id, ad), weight, ask, namespace())
-        {
-            return (micros, prices.allocations.of(self, &ask.allocation).1);
+        prices: &mut Prices,
+    ) -> Amount {
+        let weight = counted.and_then(|counted| counted.charge_weight.as_ref());
+        if let Some(stated) = weight.and_then(|weight| prices.stated((id, ad), weight, ask, namespace())) {
+            return stated;
         }
-        prices.allocations.of(self, &ask.allocation)
-    }
-
-    /// How much the counter with a number counts of an allocation.
-    fn counted_by(&self, number: usize, allocation: &Res) -> Option<Amount> {
-        counted_of(allocation, self.counters.get(number)?.1.as_ref())
+        prices.allocations.of(self, &ask.allocation).map_or(CHARGE_OF_ONE, |known| known.micros)
     }
 
     /// The numbers of the counters of which any claim on an offer with this capacity counts at least 1.
@@ -451,7 +476,6 @@ fn micros(value: &Value) -> Option<Amount> {
 
 #[cfg(test)]
 mod tests {
-    use crate::gang::Member;
     use crate::score::Score;
 
     use super::*;

@@ -256,7 +256,7 @@ fn sums<'a>(all: impl Iterator<Item = &'a (Arc<str>, u64)>) -> Vec<(Arc<str>, u6
 /// What the best gang of a root counts.
 pub(crate) fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices) -> u64 {
     let Weight::Charge(weights) = weight else { return 1 };
-    let account = gang.root().and_then(|root| snapshot.policy.as_ref()?.account_of.get(&root));
+    let account = gang.root().and_then(|root| snapshot.policy.as_ref()?.account_of.get(root));
     let micros = match snapshot.policy.as_deref().zip(account) {
         Some((policy, account)) => {
             let charge = policy.charge_of((snapshot, gang), account, &mut Seats::default(), prices);

@@ -36,6 +36,7 @@ mod preemption;
 mod queue;
 mod quota_explanation;
 mod reservation;
+mod root_accounts;
 mod score;
 mod sentences;
 mod sets;
@@ -76,6 +77,7 @@ pub use reservation::{
     Backfilled, HeldGangs, HeldOffers, Reservation, Reservations, Reserving, StoredReservation, backfill, free_at,
     held_for_others, may_keep, reserve,
 };
+pub use root_accounts::RootAccounts;
 pub use score::{FixedPoint, Score};
 pub use sentences::{hint, summary, why};
 pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};

@@ -203,7 +203,7 @@ pub fn is_still_right(
 ) -> bool {
     let Some(policy) = snapshot.policy.clone() else { return false };
     let Some(root) = snapshot.roots.iter().find(|own| own.ad == root) else { return false };
-    let Some(account) = policy.account_of.get(&root.ad) else { return false };
+    let Some(account) = policy.account_of.get(root.ad) else { return false };
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
     let ended: BTreeSet<usize> = (0..preempting.held.len()).filter(|place| !victims.contains(place)).collect();
     for gang in preempting.ending {

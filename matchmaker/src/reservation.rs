@@ -144,7 +144,7 @@ pub fn reserve(
 /// when it was found.
 pub fn may_keep(snapshot: &Snapshot, (root, gang): (AdId, &Gang), charges: &[Amount], held: &[HeldOffers]) -> bool {
     let Some(policy) = snapshot.policy.clone() else { return false };
-    let Some(account) = policy.account_of.get(&root) else { return false };
+    let Some(account) = policy.account_of.get(root) else { return false };
     let Some(leaf) = policy.tree.leaf(account) else { return false };
     let occupancy = Occupancy::of(held);
     let without = snapshot.freed(unshared(gang));

@@ -68,8 +68,8 @@ fn stands_against(
     charge: &mut NumberedCharge,
 ) -> Option<Box<QuotaExceeded>> {
     let gang = found.gang.as_ref()?;
-    queue.numbered_charge_of(turn.root, gang, (round.config, round.now), charge);
-    let own = queue.settle(turn.ad, &mut round.owners);
+    let (context, owners) = ((round.config, round.now), &mut round.owners);
+    let own = queue.settled_charge_of((turn.root, gang), context, charge, owners);
     if own > 0 {
         round.shares.pay(turn.submitter, own / FUEL_OF_A_STEP);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
     AdId, AdKey, ByAd, Config, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting,
-    PreemptionTerms, Preemptions, Res, Role, Root, Seats, Snapshot, is_still_right, preempt, verify,
+    PreemptionTerms, Preemptions, Res, Role, Root, RootAccounts, Seats, Snapshot, is_still_right, preempt, verify,
 };
 use policy::{Account, Amounts, Evictions, Mode, Permitted, Refusal, Tree};
 use proptest::prelude::*;
@@ -81,8 +81,7 @@ impl Pool {
             since: i64::try_from(number).unwrap(),
             exclusions: BTreeSet::new(),
         };
-        let account_of: BTreeMap<AdId, Arc<str>> =
-            all().map(|(number, job)| (id(&pool, number), job.account.into())).collect();
+        let account_of: RootAccounts = all().map(|(number, job)| (id(&pool, number), job.account.into())).collect();
         let tree = Tree::new(["a", "b", "c"].map(Account::named));
         let policy = Policy {
             counters: Vec::new(),

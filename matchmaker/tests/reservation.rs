@@ -8,8 +8,8 @@ use std::sync::Arc;
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
     AdId, AdKey, ByAd, Config, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, MemberCharges, Offer, Plain, Policy,
-    PoolAd, Res, Reservation, Reserving, Role, Root, Seats, SideSearches, Snapshot, StoredReservation, Usage, backfill,
-    free_at, held_for_others, may_keep, negotiate, reserve, verify,
+    PoolAd, Res, Reservation, Reserving, Role, Root, RootAccounts, Seats, SideSearches, Snapshot, StoredReservation,
+    Usage, backfill, free_at, held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -102,7 +102,7 @@ fn machines(gang: &Gang) -> Vec<AdId> {
 }
 
 /// The accounts, of which `big` has this quota of charge.
-fn policy(held: &BTreeMap<&str, Amounts>, quota: Option<Quota>, account_of: BTreeMap<AdId, Arc<str>>) -> Policy {
+fn policy(held: &BTreeMap<&str, Amounts>, quota: Option<Quota>, account_of: RootAccounts) -> Policy {
     let account = |name: &'static str| Account {
         held: held.get(name).cloned().unwrap_or_default(),
         quotas: quota.filter(|_| name == "big").map(|quota| ("charge".into(), quota)).into_iter().collect(),
@@ -190,7 +190,7 @@ impl World {
         account_of.insert(ad, "big".into());
         roots.push(Root { ad, submitter: "big".into(), priority: 0, since: 0, exclusions: BTreeSet::new() });
         pool.roots = roots;
-        pool.policy = Some(Arc::new(policy(&accounts, quota, account_of)));
+        pool.policy = Some(Arc::new(policy(&accounts, quota, account_of.into_iter().collect())));
         Now { pool, held, ends, big: Some(ad), nominated }
     }
 

@@ -7,8 +7,8 @@ use crds::ad::{CounterTerms, PolicyTerms};
 use crds::{Job, Match, Member, charge_micros};
 use kube::ResourceExt;
 use matchmaker::{
-    AdKey, Ask, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, Seats, Snapshot, Usage,
-    own_context, own_value,
+    AdKey, Ask, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot,
+    Usage, own_context, own_value,
 };
 use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree, charge};
 
@@ -68,15 +68,15 @@ impl PolicyBuilder {
             });
             holdings.hold(account, members);
         }
-        let mut account_of = BTreeMap::new();
-        let mut names: BTreeMap<String, Arc<str>> = BTreeMap::new();
+        let mut account_of = RootAccounts::default();
+        let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         for root in &snapshot.roots {
             let Some(ad) = snapshot.ad(root.ad) else { continue };
             let Some(held) = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name)) else { continue };
             let (name, submitter) = submitting.of_job(&held.object);
             holdings.accounts.add(&name, &submitter, &submitting);
-            let shared = names.entry(name).or_insert_with_key(|name| name.as_str().into());
-            account_of.insert(root.ad, Arc::clone(shared));
+            let number = *numbers.entry(name).or_insert_with_key(|name| account_of.add(name.as_str().into()));
+            account_of.insert(root.ad, number);
         }
         let weights = terms.weights.clone();
         let (tree, seats) = holdings.finish(usage);

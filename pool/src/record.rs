@@ -95,7 +95,7 @@ fn charge(
     members: &mut [Member],
 ) -> Option<String> {
     let policy = snapshot.policy.as_ref()?;
-    let account = policy.account_of.get(&gang.root()?)?;
+    let account = policy.account_of.get(gang.root()?)?;
     let computed = || {
         // As the cycle has found it: nothing that the value depends on is another here.
         let config = Config { seed: u64::try_from(provenance.seed).unwrap_or(0), ..config.clone() };

@@ -23,8 +23,8 @@ pub fn demands(objects: &Objects, snapshot: &Snapshot, policy: &Policy) -> BTree
         gangs => held(account, CHARGE) / gangs,
     };
     let means: BTreeMap<&str, Amount> = accounts.iter().map(|account| (account.name.as_str(), mean(account))).collect();
-    for (root, account) in &policy.account_of {
-        let last = snapshot.ad(*root).and_then(|ad| last_charge(objects, ad));
+    for (root, account) in policy.account_of.iter() {
+        let last = snapshot.ad(root).and_then(|ad| last_charge(objects, ad));
         let waits_for = last.or_else(|| means.get(&**account).copied()).unwrap_or(MICROS);
         *demands.entry(account.to_string()).or_default() += waits_for;
     }
@@ -72,7 +72,7 @@ mod tests {
     use std::sync::Arc;
 
     use classad::{Dialect, parse_ad, parse_expr};
-    use matchmaker::{AdKey, Consent, CountedOffer, Offer, Res, Role, Seats};
+    use matchmaker::{AdKey, Consent, CountedOffer, Offer, Res, Role, RootAccounts, Seats};
     use policy::{Amounts, Tree};
 
     use super::*;
@@ -101,7 +101,7 @@ mod tests {
             tree: Tree::new([]),
             total: Amounts::new(),
             counters: Vec::new(),
-            account_of: BTreeMap::new(),
+            account_of: RootAccounts::default(),
             offers: snapshot.ads().map(|(id, ad)| (id, Arc::new(counted(ad)))).collect(),
             weights: BTreeMap::new(),
             seats: Seats::default(),

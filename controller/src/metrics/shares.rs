@@ -41,7 +41,7 @@ pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, total: Amount
     let quotas = Quotas::new(&policy.tree, &policy.total);
     let held = |name: &str| policy.tree.account(name).map_or(0, |node| quotas.held(node, CHARGE));
     let share = |name: &str| deserved.get(name).copied().unwrap_or(0);
-    let waiting: BTreeSet<&str> = policy.account_of.values().map(|account| &**account).collect();
+    let waiting: BTreeSet<&str> = policy.account_of.names().iter().map(|account| &**account).collect();
     let gap = waiting.iter().map(|name| (held(name) - share(name)).abs()).max().unwrap_or(0);
     let is_own = |name: &&str| objects.accounts.get(*name).is_some_and(|account| account.made_for().is_none());
     let names = policy.tree.accounts().iter().map(|account| account.name.as_str()).filter(is_own);
@@ -64,7 +64,7 @@ pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, total: Amount
 /// How many jobs of each account, and of those below it, wait.
 fn waiting_below(policy: &Policy) -> BTreeMap<&str, i64> {
     let mut own: BTreeMap<&str, i64> = BTreeMap::new();
-    for account in policy.account_of.values() {
+    for (_, account) in policy.account_of.iter() {
         *own.entry(account).or_default() += 1;
     }
     let mut all: BTreeMap<&str, i64> = BTreeMap::new();

@@ -220,7 +220,7 @@ pub(super) fn counts_of(finding: Option<&Finding>) -> Unmatched {
 
 /// The account of a root.
 pub(super) fn account_of(pool: &Snapshot, root: AdId) -> &str {
-    pool.policy.as_ref().and_then(|policy| policy.account_of.get(&root)).map_or("", |account| account)
+    pool.policy.as_ref().and_then(|policy| policy.account_of.get(root)).map_or("", |account| account)
 }
 
 /// What the members of the gang of a root cost, if that is known.

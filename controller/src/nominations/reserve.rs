@@ -65,7 +65,7 @@ impl Nominations {
                 && !self.unreservable.of(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
                 && job_state(held, objects) == JobState::Waits
                 && !stored.iter().any(|stored| stored.uid == ad.uid);
-            (waits && !policy.account_of.get(&root).is_some_and(|account| rests(account))).then_some(root)
+            (waits && !policy.account_of.get(root).is_some_and(|account| rests(account))).then_some(root)
         };
         // Not while a nomination is being written: it is not known here yet.
         let may_reserve = room > 0 && self.writing.lock().is_empty();

@@ -112,7 +112,7 @@ impl Accounted {
     /// How many jobs wait, by account, without those of accounts below it.
     pub(crate) fn waiting(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
-        for account in self.policy.account_of.values() {
+        for (_, account) in self.policy.account_of.iter() {
             *counts.entry(&**account).or_default() += 1;
         }
         counts

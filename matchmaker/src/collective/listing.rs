@@ -241,7 +241,7 @@ fn gangs_of<'s, F: Finder>(
 /// The number of the account of each root, if there are accounts.
 fn accounts(snapshot: &Snapshot) -> BTreeMap<AdId, usize> {
     let Some(policy) = &snapshot.policy else { return BTreeMap::new() };
-    let names: BTreeSet<&Arc<str>> = policy.account_of.values().collect();
+    let names: BTreeSet<&Arc<str>> = policy.account_of.names().iter().collect();
     let numbers: BTreeMap<&Arc<str>, usize> = names.into_iter().zip(0..).collect();
-    policy.account_of.iter().filter_map(|(root, name)| Some((*root, *numbers.get(name)?))).collect()
+    policy.account_of.iter().filter_map(|(root, name)| Some((root, *numbers.get(name)?))).collect()
 }

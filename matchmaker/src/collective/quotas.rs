@@ -36,7 +36,7 @@ impl<'s> Caps<'s> {
         prices: &mut Prices,
     ) -> Vec<(usize, u64)> {
         let Caps { snapshot, policy, quotas, numbers } = self;
-        let Some(account) = policy.account_of.get(&root) else { return Vec::new() };
+        let Some(account) = policy.account_of.get(root) else { return Vec::new() };
         let Some(leaf) = policy.tree.leaf(account) else { return Vec::new() };
         let mut seats = policy.seats.of_gang((snapshot, gang), account);
         let charge = policy.charge_of((snapshot, gang), account, &mut seats, prices);
@@ -59,7 +59,7 @@ pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], prices: &mut Prices
     let Some(policy) = snapshot.policy.as_deref() else { return true };
     let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
     gangs.iter().all(|gang| {
-        let account = gang.root().and_then(|root| policy.account_of.get(&root));
+        let account = gang.root().and_then(|root| policy.account_of.get(root));
         let Some((account, leaf)) = account.and_then(|name| Some((name, policy.tree.leaf(name)?))) else {
             return false;
         };
@@ -83,7 +83,7 @@ pub(crate) fn charged(
     let mut accounts = policy.tree.accounts().to_vec();
     for gang in gangs {
         let Some(root) = gang.root() else { continue };
-        let Some(account) = policy.account_of.get(&root) else { continue };
+        let Some(account) = policy.account_of.get(root) else { continue };
         let charge = policy.charge_of((snapshot, gang), account, &mut after.seats, prices);
         charges.push((root, charge.members));
         let Some(own) = accounts.iter_mut().find(|own| own.name == **account) else { continue };

@@ -130,7 +130,7 @@ fn accounts_after(
     let (mut seats, mut changes) = (policy.seats.clone(), BTreeMap::new());
     let found = gangs.iter().map(|gang| (gang, None));
     for (gang, recorded) in found.chain(usable.iter().map(|reserved| (&reserved.gang, Some(&reserved.charges)))) {
-        let Some(account) = gang.root().and_then(|root| policy.account_of.get(&root)) else { continue };
+        let Some(account) = gang.root().and_then(|root| policy.account_of.get(root)) else { continue };
         let (charge, sign) = match recorded {
             None => (policy.charge_of((snapshot, gang), account, &mut seats, prices), 1),
             Some(charges) => {

@@ -8,7 +8,7 @@ pub(crate) mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
         AdId, AdKey, ByAd, Collective, Config, CountedOffer, Offer, Plain, Policy, PoolAd, Prices, QuotaExceeded, Res,
-        Role, Root, Seats, Snapshot, Verdict, Weight, negotiate_together, plain, why,
+        Role, Root, RootAccounts, Seats, Snapshot, Verdict, Weight, negotiate_together, plain, why,
     };
     use policy::{Account, Amounts, Quota, Quotas, Tree};
     use proptest::prelude::*;
@@ -80,7 +80,7 @@ pub(crate) mod tests {
                 tree: Tree::new(self.accounts.clone()),
                 total: [("vcs".into(), i128::from(self.seats))].into(),
                 counters: vec![("vcs".into(), Some("seats".to_owned()))],
-                account_of,
+                account_of: account_of.into_iter().collect(),
                 offers: [(vcs, Arc::new(counted))].into_iter().collect(),
                 weights: [("slots".to_owned(), 1_000_000)].into(),
                 seats: Seats::default(),
@@ -274,7 +274,7 @@ pub(crate) mod tests {
         let account = |(number, root): (usize, &Root)| {
             (root.ad, Arc::from(names[usize::try_from(byte(number + 60)).unwrap_or(0) % 3]))
         };
-        let account_of: BTreeMap<_, Arc<str>> = roots.map(account).collect();
+        let account_of: RootAccounts = roots.map(account).collect();
         let free = |(id, counted): (matchmaker::AdId, &Arc<CountedOffer>)| {
             let offer = world.snapshot.ad(id).and_then(PoolAd::offer).filter(|offer| offer.open)?;
             counted.counters.get(1)?;
@@ -295,7 +295,7 @@ pub(crate) mod tests {
         let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
         let mut within = true;
         for gang in gangs {
-            let account = &policy.account_of[&gang.root().unwrap()];
+            let account = policy.account_of.get(gang.root().unwrap()).unwrap();
             let leaf = policy.tree.leaf(account).unwrap();
             let charge =
                 policy.charge_of((&world.snapshot, gang), account, &mut seats, &mut Prices::of(&world.config, NOW));
@@ -335,7 +335,7 @@ pub(crate) mod tests {
             let left = Snapshot::new(left);
             for unmatched in &cycle.unmatched {
                 let root = world.snapshot.roots.iter().find(|root| root.ad == unmatched.root).unwrap();
-                let account = &policy.account_of[&root.ad];
+                let account = policy.account_of.get(root.ad).unwrap();
                 let leaf = policy.tree.leaf(account).unwrap();
                 let excluded = |gang: &matchmaker::Gang| {
                     gang.members.iter().any(|member| root.exclusions.contains(&left.ad(member.ad).unwrap().key))
@@ -364,12 +364,12 @@ pub(crate) mod tests {
                     continue;
                 }
                 let count = |gangs: &[matchmaker::Gang], account: &Arc<str>, least: i32| {
-                    let is_of = |root: &&Root| policy.account_of[&root.ad] == *account && root.priority >= least;
+                    let is_of = |root: &&Root| policy.account_of.get(root.ad) == Some(account) && root.priority >= least;
                     let of = world.snapshot.roots.iter().filter(is_of);
                     of.filter(|root| gangs.iter().any(|gang| gang.root() == Some(root.ad))).count()
                 };
                 for root in &world.snapshot.roots {
-                    let account = &policy.account_of[&root.ad];
+                    let account = policy.account_of.get(root.ad).unwrap();
                     let [due, got] = [&before.gangs, &placed.cycle.gangs].map(|gangs| count(gangs, account, root.priority));
                     prop_assert!(got >= due, "{account} {}: {got} of {due} {}", root.priority, world.text);
                 }

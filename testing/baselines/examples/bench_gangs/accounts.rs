@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{AdId, ByAd, CountedOffer, Policy, Seats, Snapshot};
+use matchmaker::{ByAd, CountedOffer, Policy, RootAccounts, Seats, Snapshot};
 use policy::{Account, Amount, Amounts, Counter, Quota, Tree};
 
 /// How many accounts there are above all others, and below each of these; and how many counters.
@@ -26,7 +26,7 @@ pub(crate) fn with_accounts(snapshot: &Snapshot) -> Snapshot {
         *total.entry(counter(number % COUNTERS)).or_default() += 1;
         offers.insert(id, Arc::new(CountedOffer { charge_weight: None, counters: vec![number % COUNTERS] }));
     }
-    let account_of: BTreeMap<AdId, Arc<str>> =
+    let account_of: RootAccounts =
         snapshot.roots.iter().zip(leaves.iter().cycle()).map(|(root, leaf)| (root.ad, leaf.clone())).collect();
     let policy = Policy {
         tree: Tree::new(accounts(&leaves, &total)),

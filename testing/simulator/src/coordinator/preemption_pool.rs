@@ -5,9 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use claiming::Nominee;
 use classad::Dialect;
-use matchmaker::{
-    AdId, Ask, ByAd, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot,
-};
+use matchmaker::{Ask, ByAd, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, MemberCharge, Tree, Usage, taken_by_gang};
 
 use crate::coordinator::cycle::{RESOURCE, Trade, key, name, offer_ad, offer_key};
@@ -203,7 +201,7 @@ impl Coordinator {
         Policy {
             tree: Tree::new([account(0), account(1)]),
             total: Amounts::new(),
-            account_of: account_of.collect::<BTreeMap<AdId, Arc<str>>>(),
+            account_of: account_of.collect(),
             offers: ByAd::default(),
             weights: BTreeMap::from([(RESOURCE.to_owned(), CHARGE_OF_ONE)]),
             seats: Seats::default(),

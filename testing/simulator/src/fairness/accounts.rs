@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{AdId, ByAd, Policy, Seats};
+use matchmaker::{ByAd, Policy, RootAccounts, Seats};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, Tree, Usage, charge};
 
 use crate::fairness::pool::SLOTS;
@@ -58,7 +58,7 @@ impl Party {
 pub(super) fn policy_of(
     parties: &[Party],
     nominated: impl Iterator<Item = (usize, Amount)>,
-    account_of: &BTreeMap<AdId, Arc<str>>,
+    account_of: &RootAccounts,
     now: i64,
 ) -> Policy {
     let mut held: Vec<(Amount, Amount)> =

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use claiming::{Event, NominationKind, Work};
 use gangindex::Engine;
-use matchmaker::{AdId, Config, Gang, PreemptionTerms, Root, Snapshot};
+use matchmaker::{AdId, Config, Gang, PreemptionTerms, Root, RootAccounts, Snapshot};
 use policy::{Amount, EvictionBudget};
 
 use crate::chance::Chance;
@@ -39,7 +39,7 @@ pub(super) struct Simulation<'s> {
     pub(super) budget: EvictionBudget,
     pub(super) pool: SimulatedPool,
     pub(super) parties: Vec<Party>,
-    account_of: BTreeMap<AdId, Arc<str>>,
+    account_of: RootAccounts,
     pub(super) jobs: Vec<SimulatedJob>,
     /// Jobs that are not there now.
     idle: BTreeSet<usize>,
