@@ -1,7 +1,7 @@
 //! One event into what the claim knows after it.
 
-use crate::claim::{Claim, Decision, Work};
-use crate::event::{Action, Event};
+use crate::claim::Claim;
+use crate::event::{Action, Decision, Event, Work};
 use crate::leg::{Agent, Hold};
 
 /// The claim with what the event says about the cluster.

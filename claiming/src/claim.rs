@@ -3,52 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::digest::Digest;
-use crate::event::Action;
+use crate::event::{Action, Decision, Work};
 use crate::leg::{Activity, Agent, Hold, Leg};
 use crate::reason::Reason;
-
-/// What the Match says of the claim: its decision, which is written once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Decision {
-    /// The Match is not written yet.
-    Absent,
-    /// Written, undecided.
-    Pending,
-    /// The claim is committed.
-    Committed,
-    /// It was aborted before the commit.
-    Aborted,
-    /// It was committed and has ended.
-    Released,
-    /// The Match is not among what was seen: that is no proof.
-    Missing,
-    /// The Match was deleted: the server says so.
-    Gone,
-}
-
-impl Decision {
-    /// Whether the claim is over: what it holds is to be freed.
-    pub fn has_ended(self) -> bool {
-        matches!(self, Decision::Aborted | Decision::Released | Decision::Gone)
-    }
-}
-
-/// The batch Job that works for a claim, as last read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Work {
-    /// The job wants none.
-    None,
-    /// None is there.
-    Absent,
-    /// One of its name is there and belongs to another Match.
-    Foreign,
-    /// It is there, suspended: this object in this version.
-    Suspended(Digest),
-    /// It was started and has not finished.
-    Started,
-    /// It has finished; true: well.
-    Finished(bool),
-}
 
 /// Something that may be acted on only if the server said Committed after it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

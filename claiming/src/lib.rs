@@ -29,9 +29,9 @@ mod nomination;
 mod reason;
 mod step;
 
-pub use claim::{Claim, Decision, Work};
+pub use claim::Claim;
 pub use digest::Digest;
-pub use event::{Action, Event};
+pub use event::{Action, Decision, Event, Work};
 pub use leg::{Activity, Agent, Hold, Leg, Vote};
 pub use nomination::{
     NominatedSeats, Nomination, NominationEnd, NominationKind, NominationStep, Nominee, VictimClaim, nomination_steps,

@@ -1,7 +1,7 @@
 //! What a claim knows into the actions to take now, whether they were asked for already or not.
 
-use crate::claim::{Claim, Decision, Evidence, Work};
-use crate::event::Action;
+use crate::claim::{Claim, Evidence};
+use crate::event::{Action, Decision, Work};
 use crate::leg::{Activity, Hold, Leg, Vote};
 use crate::reason::Reason;
 

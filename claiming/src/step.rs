@@ -1,8 +1,8 @@
 //! One event into the next claim and the actions it calls for.
 
 use crate::apply::apply;
-use crate::claim::{Claim, Evidence, Work};
-use crate::event::{Action, Event};
+use crate::claim::{Claim, Evidence};
+use crate::event::{Action, Event, Work};
 use crate::leg::Vote;
 use crate::next_actions::next_actions;
 
