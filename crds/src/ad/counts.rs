@@ -4,7 +4,6 @@ use classad::{Ad, Expr, Value, constant};
 
 use super::NotAccepted;
 use super::message;
-use super::ports::invalid;
 
 /// The most partners of one port, and of all ports of an ad: with the ad itself, the most members of a gang.
 const PARTNERS_MAX: i64 = 63;
@@ -27,7 +26,7 @@ pub(super) fn check(place: &str, ports: &[Expr]) -> Result<(), NotAccepted> {
             && least > most
         {
             let what = format!("minCount is {least} and maxCount {most}; write a maxCount that is not smaller");
-            return Err(invalid(&port_place, &what));
+            return Err(NotAccepted::port(&port_place, &what));
         }
         all = all.saturating_add(count.or(least).unwrap_or(1));
     }
@@ -35,7 +34,7 @@ pub(super) fn check(place: &str, ports: &[Expr]) -> Result<(), NotAccepted> {
         let what = format!(
             "the ports need at least {all} partners together; a gang has at most {PARTNERS_MAX} besides the ad itself"
         );
-        return Err(invalid(place, &what));
+        return Err(NotAccepted::port(place, &what));
     }
     Ok(())
 }
@@ -52,7 +51,7 @@ fn written(place: &str, port: &Ad, name: &str) -> Result<Option<i64>, NotAccepte
             };
             let what =
                 format!("found {}; write an integer from 1 to {PARTNERS_MAX}", message::quote(&expr.to_string()));
-            Err(invalid(&format!("{place}.{field}"), &what))
+            Err(NotAccepted::port(&format!("{place}.{field}"), &what))
         }
     }
 }

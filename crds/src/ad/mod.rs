@@ -61,6 +61,11 @@ impl NotAccepted {
     pub fn new(reason: &'static str, message: &str) -> Self {
         Self { reason, message: message::line(message) }
     }
+
+    /// A port that is not well formed: the place, and what to write instead.
+    fn port(place: &str, what: &str) -> Self {
+        Self::new(reasons::INVALID_PORT, &format!("{place}: {what}"))
+    }
 }
 
 /// The ad of a Job.

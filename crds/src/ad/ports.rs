@@ -7,7 +7,6 @@ use classad::{Ad, Expr, Name, Value, equated, is_language_word, is_scope_word, r
 use super::draft::Draft;
 use super::system::OFFER;
 use super::{NotAccepted, counts, message};
-use crate::conditions::reasons;
 
 /// Most ports of an ad.
 const PORTS_MAX: usize = 8;
@@ -35,10 +34,10 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), NotAccepted> {
             "found {}; write a list of ads: `{{ [ Label = cpu; Constraint = true ] }}`",
             message::quote(&expr.to_string())
         );
-        return Err(invalid(&place, &what));
+        return Err(NotAccepted::port(&place, &what));
     };
     if list.len() > PORTS_MAX {
-        return Err(invalid(&place, &format!("found {} ports; write at most {PORTS_MAX}", list.len())));
+        return Err(NotAccepted::port(&place, &format!("found {} ports; write at most {PORTS_MAX}", list.len())));
     }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for (index, port) in list.iter().enumerate() {
@@ -49,11 +48,14 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), NotAccepted> {
                 "the label {} is already used by port {first}; case is ignored in labels, so choose another",
                 message::quote(&label)
             );
-            return Err(invalid(&place, &what));
+            return Err(NotAccepted::port(&place, &what));
         }
         let given = |name: &str| port.as_ad().is_some_and(|ad| ad.get(name).is_some());
         if given("Constraint") && given("Requirements") {
-            return Err(invalid(&place, "found Constraint and Requirements, which mean the same; remove one of them"));
+            return Err(NotAccepted::port(
+                &place,
+                "found Constraint and Requirements, which mean the same; remove one of them",
+            ));
         }
     }
     if list.is_empty() {
@@ -126,10 +128,10 @@ fn label(place: &str, port: &Expr) -> Result<String, NotAccepted> {
     let Some(ad) = port.as_ad() else {
         let what =
             format!("found {}; write an ad: `[ Label = cpu; Constraint = true ]`", message::quote(&port.to_string()));
-        return Err(invalid(place, &what));
+        return Err(NotAccepted::port(place, &what));
     };
     let Some(expr) = ad.get("Label") else {
-        return Err(invalid(place, "found no Label; write one, such as `Label = cpu`"));
+        return Err(NotAccepted::port(place, "found no Label; write one, such as `Label = cpu`"));
     };
     let label = match (expr.as_attribute(), expr.as_literal()) {
         (Some(name), _) => name.as_str().to_owned(),
@@ -145,14 +147,13 @@ fn label(place: &str, port: &Expr) -> Result<String, NotAccepted> {
         let what = format!(
             "found the label {quoted}; write a letter or underscore, then letters, digits, underscores, at most {LABEL_LENGTH_MAX}"
         );
-        return Err(invalid(place, &what));
+        return Err(NotAccepted::port(place, &what));
     }
     if is_language_word(&label) {
-        return Err(invalid(place, &format!("the label {quoted} is a reserved word; choose another, such as `cpu`")));
+        return Err(NotAccepted::port(
+            place,
+            &format!("the label {quoted} is a reserved word; choose another, such as `cpu`"),
+        ));
     }
     Ok(label)
-}
-
-pub(super) fn invalid(place: &str, what: &str) -> NotAccepted {
-    NotAccepted::new(reasons::INVALID_PORT, &format!("{place}: {what}"))
 }
