@@ -3,8 +3,7 @@
 use rntree::{WORKLOADS, Workload};
 use sampling::mean;
 
-use super::figures::STATIC;
-use super::results::{Measured, Outcome};
+use super::results::{Measured, Outcome, STATIC};
 use super::{TableRow, heads};
 
 /// The first workload of table 1 with a twentieth of the work: nearly always some node is free.

@@ -2,7 +2,7 @@
 
 use rntree::Workload;
 
-use super::results::{self, MATCHMAKERS, Measured, Outcome};
+use super::results::{self, MATCHMAKERS, Measured, Outcome, STATIC};
 use super::{Part, TableRow, claims, heads};
 use chart::{Bars, Group, Stack};
 
@@ -10,8 +10,6 @@ use chart::{Bars, Group, Stack};
 pub(super) const RATIOS: [f64; 2] = [0.28, 0.17];
 /// The part of the nodes that the paper states for the 75th percentile of the extended search.
 pub(super) const COST: f64 = 0.004;
-/// How many of the workloads are static; they come first.
-pub(super) const STATIC: usize = 3;
 
 /// What the figures plot, what the paper says about them, and the figures. `light` is a workload for one sentence of the paper only.
 pub(super) fn parts(workloads: &[Workload], light: &Workload, seeds: u32, walk: usize) -> Vec<Part> {

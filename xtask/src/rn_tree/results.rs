@@ -11,6 +11,9 @@ use super::{progress, real};
 pub(super) const MATCHMAKERS: [(&str, Matchmaker); 3] =
     [("Central", Matchmaker::Central), ("RNT-BS", Matchmaker::BASIC), ("RNT-ES", Matchmaker::EXTENDED)];
 
+/// How many of the workloads are static; they come first.
+pub(super) const STATIC: usize = 3;
+
 /// What the paper plots of one workload under one matchmaker: means over the seeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
