@@ -11,6 +11,7 @@ mod kubelet;
 mod namespaces;
 mod network;
 mod prerequisites;
+mod programs;
 
 use std::ops::Deref;
 use std::path::{Path, PathBuf};

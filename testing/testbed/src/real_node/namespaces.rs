@@ -6,13 +6,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use super::{cgroups, prerequisites};
+use super::cgroups;
+use super::programs::{path, run};
 use crate::control_plane::hexadecimal;
 use crate::control_plane::processes::{Afterwards, Place, Processes};
 use crate::polling::until;
@@ -66,7 +66,7 @@ impl Namespaces {
         let init = folder.join("init");
         fs::write(&init, script)?;
         let command = UNSHARE.into_iter().chain(["sh"]).map(str::to_owned).chain([init.display().to_string()]);
-        namespaces.processes.start(KEEPER, &command.collect::<Vec<_>>(), &[("PATH", &prerequisites::path())])?;
+        namespaces.processes.start(KEEPER, &command.collect::<Vec<_>>(), &[("PATH", &path())])?;
         until("the namespaces of a node", READY_MAX, || {
             if !namespaces.processes.is_running(KEEPER) {
                 bail!("they cannot be made:\n{}", namespaces.processes.log_tail(KEEPER));
@@ -124,7 +124,7 @@ impl Namespaces {
     /// Starts a process inside. Its command line must name the folder.
     pub(crate) fn start(&self, name: &str, command: Vec<String>) -> Result<()> {
         let command: Vec<String> = self.entrance()?.into_iter().chain(command).collect();
-        self.processes.start(name, &command, &[("PATH", &prerequisites::path())])
+        self.processes.start(name, &command, &[("PATH", &path())])
     }
 
     /// What a command that is run inside prints.
@@ -140,22 +140,4 @@ impl Namespaces {
     pub(crate) fn detach(self) -> Result<()> {
         self.processes.detach().map(drop)
     }
-}
-
-/// What a command prints.
-///
-/// # Errors
-/// When it does not succeed; the error has its words.
-pub(crate) fn run(command: &[&str]) -> Result<String> {
-    let (program, arguments) = command.split_first().context("a command has a program")?;
-    let output = Command::new(program)
-        .args(arguments)
-        .env("PATH", prerequisites::path())
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("`{program}` does not start"))?;
-    if !output.status.success() {
-        bail!("`{}`: {}", command.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }

@@ -10,7 +10,8 @@ use std::net::Ipv4Addr;
 use anyhow::{Context, Result};
 use serde_json::json;
 
-use super::namespaces::{Namespaces, run};
+use super::namespaces::Namespaces;
+use super::programs::run;
 use crate::control_plane::random;
 
 /// How many numbers are tried before giving up: others on this machine may be taken.

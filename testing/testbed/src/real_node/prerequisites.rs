@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::namespaces::{COVER, UNSHARE, run};
+use super::namespaces::{COVER, UNSHARE};
+use super::programs::{program, run};
 use super::{cgroups, images};
 
 /// The programs that are needed, and the packages of Debian that they are in.
@@ -23,9 +24,6 @@ const PROGRAMS: [(&str, &str); 9] = [
 /// The network plugins that are needed, and where distributions put them.
 const PLUGINS: [&str; 3] = ["ptp", "host-local", "loopback"];
 const PLUGIN_FOLDERS: [&str; 3] = ["/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"];
-/// Where programs of the system are that are not in the `PATH` of every user.
-const SYSTEM_FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin";
-
 /// What this machine lacks for a node with containers, each with what to do about it; nothing if it can run one.
 #[must_use]
 pub fn missing() -> Vec<String> {
@@ -65,16 +63,4 @@ fn refused() -> anyhow::Result<()> {
 pub(crate) fn plugins() -> Option<PathBuf> {
     let is_complete = |folder: &PathBuf| PLUGINS.iter().all(|plugin| folder.join(plugin).is_file());
     PLUGIN_FOLDERS.into_iter().map(PathBuf::from).find(is_complete)
-}
-
-/// The environment's `PATH`, and the folders for programs of the system.
-pub(crate) fn path() -> String {
-    match std::env::var("PATH") {
-        Ok(path) if !path.is_empty() => format!("{path}:{SYSTEM_FOLDERS}"),
-        _ => format!("/usr/local/bin:/usr/bin:/bin:{SYSTEM_FOLDERS}"),
-    }
-}
-
-fn program(name: &str) -> Option<PathBuf> {
-    path().split(':').map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
