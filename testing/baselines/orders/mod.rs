@@ -5,9 +5,9 @@
 //! tried in the order of their ads, the first gang found is taken, and its ads are used up whole; no rank counts.
 //! The tables, conditions and joins are those of [`Indexed`](crate::Indexed), which itself asks far less.
 
+mod backtracking;
 mod ground;
 mod joins;
-mod search;
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,8 +17,8 @@ use matchmaker::{
     Snapshot, Turn, plain, verify,
 };
 
+use backtracking::Search;
 use ground::Ground;
-use search::Search;
 
 /// In which order the ports of an asking ad are filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
