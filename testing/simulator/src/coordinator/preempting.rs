@@ -100,7 +100,7 @@ impl Coordinator {
     pub(super) fn find_gangs_with_preemption(&mut self, mut own: Preempting, now_ms: u64, requests: &mut Vec<Request>) {
         let now_s = self.clock_s(now_ms);
         own.preempted.clear();
-        if let Some(mut pool) = self.preemption_pool(&own, now_s) {
+        if let Some(mut pool) = self.preemption_pool(&own.scheme, now_s) {
             let claimed = self.nominations_go_on(&mut own, &mut pool, now_ms, requests);
             let cycle = own.engine.negotiate(&pool.snapshot, &own.config, now_s);
             let found = claimed.into_iter().chain(cycle.gangs.iter().filter_map(|gang| found(&pool.snapshot, gang)));

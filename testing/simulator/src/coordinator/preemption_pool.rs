@@ -9,11 +9,11 @@ use matchmaker::{Ask, ByAd, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Ro
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, MemberCharge, Tree, Usage, taken_by_gang};
 
 use crate::coordinator::cycle::{RESOURCE, Trade, key, name, offer_ad, offer_key};
-use crate::coordinator::preempting::Preempting;
 use crate::coordinator::view::{View, waits};
 use crate::coordinator::{Coordinator, Drive};
 use crate::objects::{Decision, Match, Member, Nomination, ObjectName, Stored, Uid};
 use crate::planted::Planted;
+use crate::scheme::Scheme;
 
 /// One charge, in micros, which each offer costs.
 const CHARGE_OF_ONE: Amount = 1_000_000;
@@ -43,7 +43,7 @@ pub(super) struct Stand {
 
 impl Coordinator {
     /// The pool as it was seen; none if nothing is to be done in it.
-    pub(super) fn preemption_pool(&self, own: &Preempting, now_s: i64) -> Option<PreemptionPool> {
+    pub(super) fn preemption_pool(&self, scheme: &Scheme, now_s: i64) -> Option<PreemptionPool> {
         let is_waiting = |stored: &&Stored| waits(stored, &self.seen) && !self.is_driven(stored.uid);
         let jobs: Vec<&Stored> = self.seen.values().map(|one| &**one).filter(|one| one.job().is_some()).collect();
         let waiting: Vec<&Stored> = jobs.iter().copied().filter(is_waiting).collect();
@@ -51,7 +51,7 @@ impl Coordinator {
         if waiting.is_empty() && !jobs.iter().any(is_nominated) {
             return None;
         }
-        let ads = if own.scheme.is_ranked { &RANKED } else { &EQUAL };
+        let ads = if scheme.is_ranked { &RANKED } else { &EQUAL };
         let ads = ads.as_ref()?;
         let offers = self.seen.values().filter_map(|stored| self.shown(stored, is_in_flight));
         let offers = offers.filter_map(|offer| offer_ad(&offer, ads.offers.get(usize::from(offer.name))?.clone()));
@@ -67,9 +67,9 @@ impl Coordinator {
             snapshot = snapshot.after(&nominated);
         }
         let named: BTreeSet<Uid> = stands.iter().flat_map(|stand| stand.nomination.victims.iter().copied()).collect();
-        let (held, ending) = self.held_gangs(own, &snapshot, &named);
-        snapshot.roots = waiting.iter().filter_map(|stored| root(own, &snapshot, name(stored.key))).collect();
-        let policy = self.policy(own, &snapshot, &stands, now_s);
+        let (held, ending) = self.held_gangs(scheme, &snapshot, &named);
+        snapshot.roots = waiting.iter().filter_map(|stored| root(scheme, &snapshot, name(stored.key))).collect();
+        let policy = self.policy(scheme, &snapshot, &stands, now_s);
         snapshot.policy = Some(Arc::new(policy));
         Some(PreemptionPool { snapshot, held, ending, stands })
     }
@@ -95,7 +95,7 @@ impl Coordinator {
     }
 
     /// The claims that stand, and those that are ending.
-    fn held_gangs(&self, own: &Preempting, pool: &Snapshot, named: &BTreeSet<Uid>) -> (Vec<HeldGang>, Vec<HeldGang>) {
+    fn held_gangs(&self, scheme: &Scheme, pool: &Snapshot, named: &BTreeSet<Uid>) -> (Vec<HeldGang>, Vec<HeldGang>) {
         let (mut held, mut ending) = (Vec::new(), Vec::new());
         for stored in self.seen.values() {
             let Some(found) = stored.found() else { continue };
@@ -106,13 +106,13 @@ impl Coordinator {
                 Decision::Released if self.has_entries(stored.uid) => true,
                 Decision::Released => continue,
             };
-            let gang = self.held_gang(own, pool, stored.uid, found);
+            let gang = self.held_gang(scheme, pool, stored.uid, found);
             if is_ending { ending.extend(gang) } else { held.extend(gang) }
         }
         (held, ending)
     }
 
-    fn held_gang(&self, own: &Preempting, pool: &Snapshot, uid: Uid, found: &Match) -> Option<HeldGang> {
+    fn held_gang(&self, scheme: &Scheme, pool: &Snapshot, uid: Uid, found: &Match) -> Option<HeldGang> {
         let job = self.seen.get(&ObjectName::Job(found.root.0)).filter(|stored| stored.uid == found.root.1)?.job()?;
         let mut gang = gang_over(found.root.0, &found.members, pool)?;
         let mut charge = 0;
@@ -128,8 +128,8 @@ impl Coordinator {
         takes.insert(CHARGE.into(), charge);
         Some(HeldGang {
             name: uid.to_string(),
-            account: account_name(own, found.root.0),
-            priority: own.scheme.priority_of(found.root.0).into(),
+            account: account_name(scheme, found.root.0),
+            priority: scheme.priority_of(found.root.0).into(),
             since: found.committed_s,
             preemptions: job.preemptions,
             takes,
@@ -160,7 +160,7 @@ impl Coordinator {
     }
 
     /// The accounts: what their claims and nominations cost, and what they have used by that.
-    fn policy(&self, own: &Preempting, pool: &Snapshot, stands: &[Stand], now_s: i64) -> Policy {
+    fn policy(&self, scheme: &Scheme, pool: &Snapshot, stands: &[Stand], now_s: i64) -> Policy {
         let mut claims: BTreeMap<u8, Vec<Claim>> = BTreeMap::new();
         let mut hold = |job: u8, from: i64, members: &[Member]| {
             let charge = |member: &Member| MemberCharge {
@@ -169,7 +169,7 @@ impl Coordinator {
                 share: member.share.clone(),
             };
             let members = members.iter().map(charge).collect();
-            claims.entry(own.scheme.account_of(job)).or_default().push(Claim { from, to: None, members });
+            claims.entry(scheme.account_of(job)).or_default().push(Claim { from, to: None, members });
         };
         for stored in self.seen.values() {
             let Some(found) = stored.found() else { continue };
@@ -193,11 +193,11 @@ impl Coordinator {
             Account {
                 usage: usage.at(now_s),
                 held: Amounts::from([(CHARGE.into(), policy::charge(claims)), (GANGS.into(), gangs)]),
-                ..Account::named(&account_name(own, number))
+                ..Account::named(&account_name(scheme, number))
             }
         };
         let account_of = pool.ads().filter(|(_, ad)| ad.offer().is_none());
-        let account_of = account_of.filter_map(|(id, ad)| Some((id, account_name(own, ad.key.name.parse().ok()?))));
+        let account_of = account_of.filter_map(|(id, ad)| Some((id, account_name(scheme, ad.key.name.parse().ok()?))));
         Policy {
             tree: Tree::new([account(0), account(1)]),
             total: Amounts::new(),
@@ -217,15 +217,15 @@ fn is_in_flight(drive: &Drive) -> bool {
 }
 
 /// The name of the account that a job is charged to.
-fn account_name(own: &Preempting, job: u8) -> Arc<str> {
-    format!("account-{}", own.scheme.account_of(job)).into()
+fn account_name(scheme: &Scheme, job: u8) -> Arc<str> {
+    format!("account-{}", scheme.account_of(job)).into()
 }
 
-fn root(own: &Preempting, pool: &Snapshot, job: u8) -> Option<Root> {
+fn root(scheme: &Scheme, pool: &Snapshot, job: u8) -> Option<Root> {
     Some(Root {
         ad: pool.find(&key("Job", job))?,
-        submitter: account_name(own, job),
-        priority: own.scheme.priority_of(job),
+        submitter: account_name(scheme, job),
+        priority: scheme.priority_of(job),
         since: 0,
         exclusions: BTreeSet::new(),
     })

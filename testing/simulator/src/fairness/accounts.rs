@@ -3,13 +3,23 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{ByAd, Policy, RootAccounts, Seats};
+use matchmaker::{AdId, ByAd, Gang, MemberCharges, Policy, RootAccounts, Seats};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, Tree, Usage, charge};
 
 use crate::fairness::pool::SLOTS;
 
 /// One charge, in micros.
 pub(super) const CHARGE_OF_ONE: Amount = 1_000_000;
+
+/// What a gang costs: a charge for each machine.
+pub(super) fn charge_of(gang: &Gang) -> Amount {
+    (gang.members.len() as Amount - 1) * CHARGE_OF_ONE
+}
+
+/// What its members cost.
+pub(super) fn charges_of(gang: &Gang) -> MemberCharges {
+    (0..gang.members.len()).map(|place| if place == 0 { 0 } else { CHARGE_OF_ONE }).collect()
+}
 
 /// An account.
 pub(super) struct Party {

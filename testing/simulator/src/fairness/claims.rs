@@ -3,47 +3,12 @@
 use std::collections::VecDeque;
 
 use claiming::{Action, Claim, Decision, Digest, Event, Hold, Reason, Work, step};
-use matchmaker::{Gang, MemberCharges};
+use matchmaker::Gang;
 use policy::{Amount, MemberCharge};
 
 use crate::fairness::accounts::CHARGE_OF_ONE;
 use crate::fairness::report::Put;
-use crate::fairness::world::Simulation;
-
-/// A gang that was handed on, until it is freed.
-pub(super) struct Running {
-    /// Distinguishes it from another gang of the same job.
-    pub(super) number: u64,
-    pub(super) gang: Gang,
-    pub(super) claim: Claim,
-    pub(super) committed_at: i64,
-    pub(super) ends_at: i64,
-    /// When its work has stopped, if it was told to.
-    pub(super) stopped_at: Option<i64>,
-    preempted: bool,
-    is_freed: bool,
-}
-
-impl Running {
-    pub(super) fn charge(&self) -> Amount {
-        charge_of(&self.gang)
-    }
-
-    /// Whether it is committed and was not told to end.
-    pub(super) fn stands(&self) -> bool {
-        self.claim.decision == Decision::Committed && self.stopped_at.is_none()
-    }
-}
-
-/// What a gang costs: a charge for each machine.
-pub(super) fn charge_of(gang: &Gang) -> Amount {
-    (gang.members.len() as Amount - 1) * CHARGE_OF_ONE
-}
-
-/// What its members cost.
-pub(super) fn charges_of(gang: &Gang) -> MemberCharges {
-    (0..gang.members.len()).map(|place| if place == 0 { 0 } else { CHARGE_OF_ONE }).collect()
-}
+use crate::fairness::world::{Running, Simulation};
 
 impl Simulation<'_> {
     /// Claims a gang for a job that waits.

@@ -2,39 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Result;
 use claiming::{NominatedSeats, NominationKind, NominationStep, Nominee, VictimClaim, nomination_steps};
-use classad::{Dialect, parse_expr};
-use matchmaker::{
-    AdId, Disagreement, Gang, HeldGang, Preempting, PreemptionTerms, Proposal, Snapshot, preempt, verified,
-};
-use policy::{Amounts, Permitted, taken_by_gang};
+use matchmaker::{AdId, Disagreement, Gang, HeldGang, Preempting, Proposal, Snapshot, preempt, verified};
+use policy::{Amounts, taken_by_gang};
 
-use crate::fairness::Rules;
-use crate::fairness::claims::{Running, charge_of};
-use crate::fairness::world::Simulation;
-
-/// What is held for a job.
-pub(super) struct HeldForJob {
-    pub(super) gang: Gang,
-    /// The victims, by the numbers of their gangs.
-    pub(super) victims: Vec<u64>,
-    pub(super) since: i64,
-    pub(super) kind: NominationKind,
-}
-
-pub(super) fn terms(rules: &Rules) -> Result<PreemptionTerms> {
-    Ok(PreemptionTerms {
-        permitted: Permitted {
-            reasons: rules.reasons.clone(),
-            min_runtime_seconds: rules.min_runtime_seconds,
-            max_victims: rules.max_victims,
-            leaves_above: rules.leaves_above,
-        },
-        requirements: parse_expr(&rules.requirements, Dialect::Gangmatch)?,
-        rank: parse_expr("0", Dialect::Gangmatch)?,
-    })
-}
+use crate::fairness::accounts::charge_of;
+use crate::fairness::world::{HeldForJob, Running, Simulation};
 
 impl Simulation<'_> {
     /// The next steps of all nominations. `pool`: what is nominated counts as taken.

@@ -9,9 +9,8 @@ use matchmaker::{
 };
 use policy::{Amounts, CHARGE, taken_by_gang};
 
-use crate::fairness::claims::{Running, charge_of, charges_of};
-use crate::fairness::nominations::HeldForJob;
-use crate::fairness::world::Simulation;
+use crate::fairness::accounts::{charge_of, charges_of};
+use crate::fairness::world::{HeldForJob, Running, Simulation};
 
 impl Simulation<'_> {
     /// Whether a nomination is still right, as far as that can change here.

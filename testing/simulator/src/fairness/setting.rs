@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use policy::Mode;
+use anyhow::Result;
+use classad::{Dialect, parse_expr};
+use matchmaker::PreemptionTerms;
+use policy::{Mode, Permitted};
 
 /// A pool, who works in it, and for how long.
 #[derive(Clone, Debug)]
@@ -128,6 +131,23 @@ impl Rules {
             requirements: "true".to_owned(),
             doubles: true,
         }
+    }
+
+    /// What is preempted under these rules.
+    ///
+    /// # Errors
+    /// If the requirements cannot be parsed.
+    pub(super) fn terms(&self) -> Result<PreemptionTerms> {
+        Ok(PreemptionTerms {
+            permitted: Permitted {
+                reasons: self.reasons.clone(),
+                min_runtime_seconds: self.min_runtime_seconds,
+                max_victims: self.max_victims,
+                leaves_above: self.leaves_above,
+            },
+            requirements: parse_expr(&self.requirements, Dialect::Gangmatch)?,
+            rank: parse_expr("0", Dialect::Gangmatch)?,
+        })
     }
 }
 

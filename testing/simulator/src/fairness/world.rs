@@ -4,18 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use anyhow::Result;
-use claiming::{Event, NominationKind, Work};
+use claiming::{Claim, Decision, Event, NominationKind, Work};
 use gangindex::Engine;
 use matchmaker::{AdId, Config, Gang, PreemptionTerms, Root, RootAccounts, Snapshot};
 use policy::{Amount, EvictionBudget};
 
 use crate::chance::Chance;
-use crate::fairness::accounts::{CHARGE_OF_ONE, Party, policy_of};
-use crate::fairness::claims::{Running, charge_of};
-use crate::fairness::nominations::{HeldForJob, terms};
+use crate::fairness::accounts::{CHARGE_OF_ONE, Party, charge_of, policy_of};
 use crate::fairness::pool::SimulatedPool;
 use crate::fairness::report::FairnessReport;
-use crate::fairness::{PriorUse, Setting, Workload};
+use crate::fairness::{PriorUse, Rules, Setting, Workload};
 
 /// How many jobs of each account wait in a full pool, beside those that were preempted.
 const BACKLOG: usize = 3;
@@ -28,6 +26,40 @@ pub(super) struct SimulatedJob {
     pub(super) preemptions: u32,
     /// How long it runs at most, as far as it says so.
     pub(super) deadline: Option<i64>,
+}
+
+/// A gang that was handed on, until it is freed.
+pub(super) struct Running {
+    /// Distinguishes it from another gang of the same job.
+    pub(super) number: u64,
+    pub(super) gang: Gang,
+    pub(super) claim: Claim,
+    pub(super) committed_at: i64,
+    pub(super) ends_at: i64,
+    /// When its work has stopped, if it was told to.
+    pub(super) stopped_at: Option<i64>,
+    pub(super) preempted: bool,
+    pub(super) is_freed: bool,
+}
+
+impl Running {
+    pub(super) fn charge(&self) -> Amount {
+        charge_of(&self.gang)
+    }
+
+    /// Whether it is committed and was not told to end.
+    pub(super) fn stands(&self) -> bool {
+        self.claim.decision == Decision::Committed && self.stopped_at.is_none()
+    }
+}
+
+/// What is held for a job.
+pub(super) struct HeldForJob {
+    pub(super) gang: Gang,
+    /// The victims, by the numbers of their gangs.
+    pub(super) victims: Vec<u64>,
+    pub(super) since: i64,
+    pub(super) kind: NominationKind,
 }
 
 /// A simulation under way.
@@ -82,7 +114,7 @@ impl<'s> Simulation<'s> {
         Ok(Simulation {
             setting,
             config: Config { explains: false, ..Config::product() },
-            terms: setting.rules.as_ref().map(terms).transpose()?,
+            terms: setting.rules.as_ref().map(Rules::terms).transpose()?,
             engine: Engine::default(),
             budget: EvictionBudget::default(),
             pool: SimulatedPool::new(count, &setting.machines)?,
