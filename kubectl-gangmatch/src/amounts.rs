@@ -1,4 +1,4 @@
-//! Amounts of resources into words.
+//! Amounts of resources and counts of things into words.
 
 use crds::quantity::Unit;
 
@@ -20,4 +20,14 @@ pub(crate) fn amount(name: &str, amount: i64) -> String {
         }
         (_, Unit::Pieces) => format!("{amount} {name}"),
     }
+}
+
+/// `1 machine`, `2 machines`
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `1 is`, `2 are`
+pub(crate) fn verb(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

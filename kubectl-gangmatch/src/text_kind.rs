@@ -1,6 +1,6 @@
 //! What kind of text a file holds, so that a verb that reads another kind can name the one that reads this.
 
-use crate::command::import::is_submit_file;
+use crate::command::import::queue::queued;
 
 /// A kind of text that is not simply an ad or an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl TextKind {
         if begins("apiVersion:") {
             return Some(TextKind::Manifest);
         }
-        if is_submit_file(text) {
+        if text.lines().any(|line| queued(line).is_some()) {
             return Some(TextKind::SubmitFile);
         }
         let key = |line: &str| line.split_once('=').is_some_and(|(key, _)| key.trim().eq_ignore_ascii_case("MyType"));

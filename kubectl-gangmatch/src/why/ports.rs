@@ -73,7 +73,7 @@ impl Asking<'_> {
             }
         }
         answer.too_small = small.len();
-        answer.too_small_because = too_small(self, number, &small);
+        answer.too_small_because = too_small(self.case, self.ad.ports.list.get(number), &small);
         let not_admitted = elsewhere.into_iter();
         answer.not_admitted =
             not_admitted.map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because }).collect();

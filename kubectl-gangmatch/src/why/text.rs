@@ -9,7 +9,7 @@ use super::answer::{
     Conflict, ConjunctAnswer, Holder, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer,
 };
 use super::offer::{JobCount, OfferAnswer};
-use crate::amounts::in_words;
+use crate::amounts::{counted, in_words, verb};
 use crate::offline::READER;
 
 /// The answer about a job.
@@ -325,16 +325,6 @@ fn more(text: &mut String, all: usize, named: usize) {
 
 fn line(text: &mut String, indent: usize, line: &str) {
     let _ = writeln!(text, "{:indent$}{line}", "");
-}
-
-/// `1 machine`, `2 machines`
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
-}
-
-/// `1 is`, `2 are`
-pub(crate) fn verb(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 fn is(count: usize) -> &'static str {

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::Pair;
 use classad::{Name, similar};
-use matchmaker::{AdId, Lack, Misfit};
+use matchmaker::{AdId, Lack, Misfit, Port};
 
 use super::answer::TooSmall;
-use super::ports::Asking;
-use super::text::verb;
-use crate::amounts::amount;
+use super::case::Case;
+use crate::amounts::{amount, verb};
 
 /// Why an offer never has what is requested.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,25 +21,25 @@ enum Cause {
     NoSeat,
 }
 
-/// The offers of these pairs, which are all too small, by what they lack; most offers first.
-pub(crate) fn too_small(asking: &Asking<'_>, number: usize, pairs: &[&Pair]) -> Vec<TooSmall> {
+/// The offers of these pairs, which are all too small for this port of the job, by what they lack; most offers first.
+pub(crate) fn too_small(case: &Case<'_>, port: Option<&Port>, pairs: &[&Pair]) -> Vec<TooSmall> {
     let mut groups: BTreeMap<Cause, Vec<AdId>> = BTreeMap::new();
     for pair in pairs {
-        let Some(cause) = cause(asking, number, pair) else { continue };
+        let Some(cause) = cause(case, port, pair) else { continue };
         groups.entry(cause).or_default().push(pair.offer);
     }
     let one = |(cause, offers): (Cause, Vec<AdId>)| TooSmall {
         offers: offers.len(),
-        message: sentence(asking, &cause, &offers),
+        message: sentence(case, &cause, &offers),
     };
     let mut all: Vec<TooSmall> = groups.into_iter().map(one).collect();
     all.sort_by_key(|group| std::cmp::Reverse(group.offers));
     all
 }
 
-fn cause(asking: &Asking<'_>, number: usize, pair: &Pair) -> Option<Cause> {
+fn cause(case: &Case<'_>, port: Option<&Port>, pair: &Pair) -> Option<Cause> {
     let misfit = pair.misfit?;
-    let capacity = asking.case.offer(pair.offer)?.capacity;
+    let capacity = case.offer(pair.offer)?.capacity;
     let is_over = |(name, amount): &(&String, &i64)| capacity.get(*name).is_none_or(|all| *amount > all);
     Some(match misfit {
         Misfit::NoAmount => Cause::NoAmount,
@@ -49,19 +48,16 @@ fn cause(asking: &Asking<'_>, number: usize, pair: &Pair) -> Option<Cause> {
             let over = pair.asked.iter().flatten().find(is_over);
             Cause::TooMuch(over.map(|(name, amount)| (name.clone(), *amount)))
         }
-        Misfit::NotOffered => {
-            let port = asking.ad.ports.list.get(number);
-            Cause::NotOffered(match port.and_then(|port| Lack::of(misfit, port, capacity)) {
-                Some(Lack::Absent(name)) => Some(name),
-                _ => None,
-            })
-        }
+        Misfit::NotOffered => Cause::NotOffered(match port.and_then(|port| Lack::of(misfit, port, capacity)) {
+            Some(Lack::Absent(name)) => Some(name),
+            _ => None,
+        }),
     })
 }
 
-fn sentence(asking: &Asking<'_>, cause: &Cause, offers: &[AdId]) -> String {
+fn sentence(case: &Case<'_>, cause: &Cause, offers: &[AdId]) -> String {
     let count = offers.len();
-    let capacity = |id: &AdId| asking.case.offer(*id).map(|offer| offer.capacity);
+    let capacity = |id: &AdId| case.offer(*id).map(|offer| offer.capacity);
     match cause {
         Cause::TooMuch(None) => format!("{} too small for the request", verb(count, "is", "are")),
         Cause::TooMuch(Some((name, asked))) => {
@@ -69,7 +65,7 @@ fn sentence(asking: &Asking<'_>, cause: &Cause, offers: &[AdId]) -> String {
             let most = offers.iter().rev().max_by_key(|id| has(id));
             let told = most.map_or_else(String::new, |id| {
                 let most = if count == 1 { "has" } else { "has the most:" };
-                format!("; {} {most} {}", asking.case.offer_name(*id), amount(name, has(id)))
+                format!("; {} {most} {}", case.offer_name(*id), amount(name, has(id)))
             });
             let requested = if *asked == 1 { "is requested" } else { "are requested" };
             let are = verb(count, "is", "are");

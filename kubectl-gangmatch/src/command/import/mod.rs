@@ -6,7 +6,7 @@ mod job_names;
 mod machines;
 mod macros;
 mod names;
-mod queue;
+pub(crate) mod queue;
 mod scope;
 mod submit;
 
@@ -18,8 +18,6 @@ use serde_json::Value;
 
 use crate::text_kind::TextKind;
 use crate::texts::{self, Text, TextOptions};
-
-pub(crate) use submit::is_submit_file;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 pub(super) type Variables = BTreeMap<String, String>;
 
 /// What a line queues, if it is a queue statement: what follows the word.
-pub(super) fn queued(line: &str) -> Option<&str> {
+pub(crate) fn queued(line: &str) -> Option<&str> {
     let mut words = line.trim().splitn(2, char::is_whitespace);
     words.next().filter(|word| word.eq_ignore_ascii_case("queue"))?;
     Some(words.next().unwrap_or("").trim())

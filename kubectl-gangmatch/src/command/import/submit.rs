@@ -18,11 +18,6 @@ type Commands = BTreeMap<String, (usize, String)>;
 /// Fields of a manifest.
 type Fields = Map<String, Json>;
 
-/// Whether a text is a submit file: it has a line `queue`.
-pub(crate) fn is_submit_file(text: &str) -> bool {
-    text.lines().any(|line| queued(line).is_some())
-}
-
 /// The Jobs of a submit file.
 pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Imported, String> {
     let (mut commands, mut manifests) = (Commands::new(), Vec::new());
