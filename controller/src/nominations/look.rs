@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use claiming::{NominatedSeats, NominationStep, VictimClaim, nomination_steps};
-use crds::{Nomination, NominationKind, Unmatched};
+use crds::{Nomination, NominationKind};
 use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{
@@ -19,8 +19,8 @@ use pool::{
 
 use super::pauses::created;
 use super::reserve::{CycleReservations, ReservationsFound};
-use super::writes::NewNomination;
-use super::{HOPELESS_PAUSES, NominationId, Nominations, id_of, victim_claims, words};
+use super::writes::{NewNomination, account_of, charges_of};
+use super::{HOPELESS_PAUSES, NominationId, Nominations, StoredNomination, id_of, victim_claims, words};
 use crate::claims::Claims;
 use crate::status::Finding;
 
@@ -39,18 +39,6 @@ pub(crate) struct CycleNominations {
     /// Whether gangs may be preempted at all: not while a nomination is being written, as its victims are not known here yet.
     may_preempt: bool,
     reserving: Option<CycleReservations>,
-}
-
-/// A nomination when the cycle began.
-pub(super) struct StoredNomination {
-    key: ObjectKey,
-    /// Of its job.
-    pub(super) uid: String,
-    pub(super) nomination: Nomination,
-    /// What the members of its gang cost, in micros.
-    charges: MemberCharges,
-    victims: Vec<VictimClaim>,
-    is_judged: bool,
 }
 
 /// What a cycle found of a nomination that is stored.
@@ -213,21 +201,6 @@ fn affordable(settings: &EngineConfig, count: usize) -> EngineConfig {
     EngineConfig { cycle_steps_max: steps.max(VERIFY_STEPS_MIN), ..settings.clone() }
 }
 
-/// The counts of a job's reason, if one is known.
-pub(super) fn counts_of(finding: Option<&Finding>) -> Unmatched {
-    finding.map_or_else(Unmatched::default, |finding| finding.counts.clone())
-}
-
-/// The account of a root.
-pub(super) fn account_of(pool: &Snapshot, root: AdId) -> &str {
-    pool.policy.as_ref().and_then(|policy| policy.account_of.get(root)).map_or("", |account| account)
-}
-
-/// What the members of the gang of a root cost, if that is known.
-pub(super) fn charges_of(all: &[(AdId, MemberCharges)], root: AdId) -> Option<&[Amount]> {
-    all.iter().find(|(own, _)| *own == root).map(|(_, charges)| charges.as_slice())
-}
-
 impl NominationsFound {
     /// The gangs of nominations, which come before all others.
     pub(crate) fn take_gangs(&mut self) -> Vec<Gang> {
@@ -345,7 +318,7 @@ impl Nominations {
                     NominationStep::Store | NominationStep::Judge | NominationStep::Release(_) => {}
                 }
             }
-            let counts = counts_of(findings.get(&id.0).map(|finding| &**finding));
+            let counts = words::counts_of(findings.get(&id.0).map(|finding| &**finding));
             let told = match (nomination.kind, free) {
                 (NominationKind::Preemption, _) => words::waits_for(victims.len(), counts),
                 (NominationKind::Reservation, Some(free)) => {
@@ -368,7 +341,7 @@ impl Nominations {
                 Ok(proposal) if !rules.is_dry_run => {
                     let victims = proposal.victims.iter().filter_map(|place| found.held.get(*place));
                     let victims = victims.map(|gang| gang.name.clone()).collect();
-                    let told = words::waits_for(proposal.victims.len(), counts_of(finding.as_deref()));
+                    let told = words::waits_for(proposal.victims.len(), words::counts_of(finding.as_deref()));
                     let (kind, mode) = (NominationKind::Preemption, reason_of(proposal.mode));
                     let account = account_of(pool, *root);
                     let charges = charges_of(&found.preemptions.charges, *root);

@@ -20,7 +20,7 @@ use crds::ad::PolicyTerms;
 use crds::{Decision, Job, JobClaim, Nomination, NominationKind};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::NotPreempted;
+use matchmaker::{MemberCharges, NotPreempted};
 use parking_lot::Mutex;
 use policy::EvictionBudget;
 use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, idle_claim, job_state};
@@ -53,6 +53,18 @@ type NominationId = (String, i64);
 
 fn id_of(uid: &str, nomination: &Nomination) -> NominationId {
     (uid.to_owned(), nomination.time.0.as_second())
+}
+
+/// A nomination when the cycle began.
+struct StoredNomination {
+    key: ObjectKey,
+    /// Of its job.
+    uid: String,
+    nomination: Nomination,
+    /// What the members of its gang cost, in micros.
+    charges: MemberCharges,
+    victims: Vec<VictimClaim>,
+    is_judged: bool,
 }
 
 /// What is known of the nominations of a term.

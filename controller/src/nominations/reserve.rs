@@ -14,9 +14,8 @@ use pool::{
     AssumedGang, JobState, ObjectKey, Objects, Provenance, ReservationInput, free_offers, job_state, reservation_input,
 };
 
-use super::look::{StoredNomination, account_of, charges_of, counts_of};
-use super::writes::NewNomination;
-use super::{HOPELESS_PAUSES, Nominations, words};
+use super::writes::{NewNomination, account_of, charges_of};
+use super::{HOPELESS_PAUSES, Nominations, StoredNomination, words};
 use crate::claims::Claims;
 use crate::cycle::backoff::Pause;
 use crate::status::Finding;
@@ -108,7 +107,7 @@ impl Nominations {
             let told = words::waits_for_reserved(
                 since,
                 free_offers(&taken, gang),
-                counts_of(findings.get(&uid).map(|finding| &**finding)),
+                words::counts_of(findings.get(&uid).map(|finding| &**finding)),
             );
             let (kind, victims) = (NominationKind::Reservation, Vec::new());
             let charges = charges_of(&found.new.charges, *root);

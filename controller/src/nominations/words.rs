@@ -36,6 +36,11 @@ const WORDS: [(PreemptionReason, &str, &str, &str); 4] = [
     ),
 ];
 
+/// The counts of a job's reason, if one is known.
+pub(super) fn counts_of(finding: Option<&Finding>) -> Unmatched {
+    finding.map_or_else(Unmatched::default, |finding| finding.counts.clone())
+}
+
 /// What the job of a victim is told.
 pub(super) fn message(nominee: &ObjectKey, nomination: &Nomination, victim: Option<&Arc<Match>>) -> String {
     let found = WORDS.iter().find(|(reason, ..)| Some(*reason) == nomination.mode);

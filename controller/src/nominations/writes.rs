@@ -7,7 +7,7 @@ use crds::{Job, Member, Nomination, NominationKind, PreemptionReason};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use kube::runtime::events::EventType;
-use matchmaker::{Gang, Snapshot};
+use matchmaker::{AdId, Gang, MemberCharges, Snapshot};
 use policy::Amount;
 use pool::{Cached, ObjectKey, Objects, Provenance, record};
 use serde_json::{Value, json};
@@ -30,6 +30,16 @@ pub(super) struct NewNomination<'n> {
     pub(super) victims: Vec<String>,
     /// The account of the job.
     pub(super) account: &'n str,
+}
+
+/// The account of a root.
+pub(super) fn account_of(pool: &Snapshot, root: AdId) -> &str {
+    pool.policy.as_ref().and_then(|policy| policy.account_of.get(root)).map_or("", |account| account)
+}
+
+/// What the members of the gang of a root cost, if that is known.
+pub(super) fn charges_of(all: &[(AdId, MemberCharges)], root: AdId) -> Option<&[Amount]> {
+    all.iter().find(|(own, _)| *own == root).map(|(_, charges)| charges.as_slice())
 }
 
 impl Nominations {
