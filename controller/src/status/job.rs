@@ -3,16 +3,15 @@
 //! Each function takes the status as it is and returns the whole next one; the patch names only what differs.
 
 use claiming::Reason;
-use crds::ad::NotAccepted;
-use crds::conditions::{Holds, reasons, set, types};
-use crds::{ClaimPolicy, Job, JobClaim, JobPhase, JobStatus, Match, Nomination, Refusal, conditions};
+use crds::conditions::{Holds, reasons, types};
+use crds::{ClaimPolicy, Job, JobClaim, JobStatus, Match, Nomination, Refusal, conditions};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::ResourceExt;
 use pool::{Cached, JobState, WorkloadObject};
 
 use crate::metrics::Metrics;
 use crate::nominations::preempted_reason;
+use crate::status::draft::Draft;
 use crate::status::finding::{Finding, cut};
 use crate::status::{waiting, work};
 
@@ -38,67 +37,10 @@ pub(crate) struct Ended {
     pub(crate) batch: Option<WorkloadObject>,
 }
 
-/// A status in the making.
-pub(super) struct Draft<'j> {
-    job: &'j Job,
-    pub(super) status: JobStatus,
-    pub(super) now: Timestamp,
-}
-
-impl<'j> Draft<'j> {
-    pub(super) fn of(job: &'j Job, now: Timestamp) -> Draft<'j> {
-        let mut status = job.status.clone().unwrap_or_default();
-        status.observed_generation = job.metadata.generation;
-        Draft { job, status, now }
-    }
-
-    pub(super) fn say(&mut self, type_: &'static str, holds: Holds, reason: &'static str, message: impl Into<String>) {
-        let finding = conditions::Finding { type_, holds, reason, message: message.into() };
-        set(&mut self.status.conditions, finding, self.job.metadata.generation, Time(self.now));
-    }
-
-    pub(super) fn holds(&self, type_: &str) -> bool {
-        is_true(&self.status.conditions, type_)
-    }
-
-    /// The job is over.
-    fn finish(&mut self, reason: &'static str, message: impl Into<String>) {
-        waiting::end(&mut self.status, self.now);
-        self.status.finished_at = Some(Time(self.now));
-        self.say(types::FINISHED, Holds::True, reason, message);
-    }
-
-    /// The phase follows from the conditions. A job without a workload is `Claimed` and never `Running`: what runs under
-    /// its claim is nothing that is known here.
-    pub(super) fn done(mut self) -> JobStatus {
-        let finished =
-            conditions::find(&self.status.conditions, types::FINISHED).filter(|found| found.status == "True");
-        let well = |found: &Condition| [reasons::DONE, reasons::COMPLETED].contains(&found.reason.as_str());
-        let started = conditions::find(&self.status.conditions, types::STARTED);
-        let running = started.is_some_and(|found| found.status == "True" && found.reason != reasons::NO_WORKLOAD);
-        let phase = match finished {
-            Some(found) if well(found) => JobPhase::Succeeded,
-            Some(found) if found.reason == reasons::CANCELLED => JobPhase::Cancelled,
-            Some(_) => JobPhase::Failed,
-            None if self.job.spec.suspend => JobPhase::Suspended,
-            None if self.holds(types::CLAIMED) && running => JobPhase::Running,
-            None if self.holds(types::CLAIMED) => JobPhase::Claimed,
-            None if self.status.claim.is_some() => JobPhase::Reserving,
-            None => JobPhase::Pending,
-        };
-        self.status.phase = Some(phase);
-        self.status
-    }
-}
-
-fn is_true(conditions: &[Condition], type_: &str) -> bool {
-    conditions::find(conditions, type_).is_some_and(|found| found.status == "True")
-}
-
 /// A Match holds the job.
 pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(&held.object, now);
-    accepted(&mut draft, held);
+    draft.say_acceptance(&held.ad);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
     // What was held for the job is held by this Match from now on, or is not needed.
     draft.status.nomination = None;
@@ -119,7 +61,7 @@ pub(crate) fn job_reserving(held: &Cached<Job>, found: &Match, match_uid: &str, 
 /// A gang is held for the job, and others are preempted for it.
 pub(crate) fn job_nominated(held: &Cached<Job>, nomination: &Nomination, told: &Finding, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(&held.object, now);
-    accepted(&mut draft, held);
+    draft.say_acceptance(&held.ad);
     draft.status.nomination = Some(nomination.clone());
     draft.status.why = Some(told.why.clone());
     draft.status.unmatched = Some(told.counts.clone());
@@ -139,7 +81,7 @@ fn awaited(found: &Match) -> String {
 pub(crate) fn job_claimed(held: &Cached<Job>, found: &Match, match_uid: &str, now: Timestamp) -> JobStatus {
     let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
-    accepted(&mut draft, held);
+    draft.say_acceptance(&held.ad);
     draft.status.claim = Some(JobClaim { match_name: found.name_any(), uid: match_uid.to_owned() });
     draft.status.last_match = Some(found.name_any());
     draft.status.attempts = Some(found.spec.attempt.max(draft.status.attempts.unwrap_or(0)));
@@ -259,7 +201,7 @@ fn count_aborted_attempt(draft: &mut Draft<'_>, ended: &Ended) {
 pub(crate) fn job_waiting(held: &Cached<Job>, state: JobState, finding: Option<&Finding>, now: Timestamp) -> JobStatus {
     let job = held.object.as_ref();
     let mut draft = Draft::of(job, now);
-    accepted(&mut draft, held);
+    draft.say_acceptance(&held.ad);
     match state {
         JobState::NotAccepted => {
             let message = held.ad.as_ref().err().map(|problem| problem.message.clone()).unwrap_or_default();
@@ -352,19 +294,4 @@ fn same_blame(one: &crds::Unmatched, other: &crds::Unmatched) -> bool {
     one.preemption == other.preemption
         && one.ports.len() == other.ports.len()
         && one.ports.iter().zip(&other.ports).all(same)
-}
-
-/// Says whether the ad is accepted.
-pub(super) fn accepted(draft: &mut Draft<'_>, held: &Cached<Job>) {
-    let (holds, reason, message) = acceptance(&held.ad);
-    draft.say(types::ACCEPTED, holds, reason, message);
-}
-
-/// The condition `Accepted` of an ad of any kind.
-pub(super) fn acceptance(ad: &Result<std::sync::Arc<pool::Prepared>, NotAccepted>) -> (Holds, &'static str, String) {
-    match ad {
-        Ok(prepared) if prepared.warnings.is_empty() => (Holds::True, reasons::ACCEPTED, String::new()),
-        Ok(prepared) => (Holds::True, reasons::ACCEPTED_WITH_WARNINGS, cut(&prepared.warnings.join("; "), 1024)),
-        Err(problem) => (Holds::False, problem.reason, problem.message.clone()),
-    }
 }

@@ -1,5 +1,6 @@
 //! Facts about an object into its status: conditions, the words for people, and nothing that did not change.
 
+mod draft;
 mod finding;
 mod job;
 mod matches;

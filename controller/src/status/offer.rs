@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Objects, OfferRef, alive, overcommitted, ready, usage, used_text};
 
-use crate::status::job::acceptance;
+use crate::status::draft::acceptance;
 
 /// The next status of an offer whose ledger is that of `ledger`: everything else in it follows.
 pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &Objects, now: Timestamp) -> OfferStatus {

@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Cached, WorkloadObject};
 
-use crate::status::job::{Draft, accepted};
+use crate::status::draft::Draft;
 
 /// A job whose claim is committed: once a pod is up, it says so, and which batch Job it is. An ad that was edited meanwhile counts after the
 /// claim only, but whether it is accepted is said now.
 pub(crate) fn job_working(held: &Cached<Job>, batch: Option<&WorkloadObject>, now: Timestamp) -> JobStatus {
     let mut draft = Draft::of(&held.object, now);
     if is_edited(&held.object) {
-        accepted(&mut draft, held);
+        draft.say_acceptance(&held.ad);
     }
     if let Some(batch) = batch.filter(|batch| draft.holds(types::CLAIMED) && batch.run.up) {
         started(&mut draft, batch);
