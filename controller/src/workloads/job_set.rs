@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::workloads::Gang;
 use crate::workloads::gang::{HOSTNAME, Seat};
-use crate::workloads::patches::{PLACED_BEFORE, bring_in_line, fields, kept_placement, mark_pods, unmark_pods};
+use crate::workloads::marks::{PLACED_BEFORE, bring_in_line, fields, kept_placement, mark_pods, unmark_pods};
 use crate::workloads::place::{list, taken};
 use crate::workloads::set_pod::Placement;
 use crate::write::patch::Ops;

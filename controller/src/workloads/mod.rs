@@ -5,6 +5,7 @@
 mod adopt;
 mod gang;
 mod job_set;
+mod marks;
 mod not_started;
 mod patches;
 mod place;

@@ -3,7 +3,7 @@
 use crds::GATE;
 use serde_json::{Map, Value};
 
-use crate::workloads::patches::{bring_in_line, fields, variables};
+use crate::workloads::marks::{bring_in_line, fields, variables};
 use crate::workloads::place::list;
 use crate::workloads::{Gang, placement};
 use crate::write::patch::Ops;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::workloads::gang::{HOSTNAME, Seat};
-use crate::workloads::patches::{bring_in_line, fields};
+use crate::workloads::marks::{bring_in_line, fields};
 use crate::workloads::place::{list, taken};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
