@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kube::core::NamespaceResourceScope;
-use pool::{Advertises, ObjectKey, ReadTrimmed};
+use pool::{ObjectKey, ReadTrimmed, Stored};
 
 use crate::cache::Cache;
 use crate::clock::Clock;
@@ -25,9 +25,9 @@ pub(crate) struct Context {
 }
 
 /// A kind that has ads, and whose objects are in namespaces: what is read or written of it goes into the cache.
-pub(crate) trait CachedKind: Advertises + ReadTrimmed<Scope = NamespaceResourceScope> {}
+pub(crate) trait CachedKind: Stored + ReadTrimmed<Scope = NamespaceResourceScope> {}
 
-impl<K: Advertises + ReadTrimmed<Scope = NamespaceResourceScope>> CachedKind for K {}
+impl<K: Stored + ReadTrimmed<Scope = NamespaceResourceScope>> CachedKind for K {}
 
 impl Context {
     /// Patches the status of an object, and caches the result.

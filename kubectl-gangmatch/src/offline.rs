@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use pool::{
-    Advertises, AgentLiveness, NodeFacts, ObjectKey, Objects, account_problems, class_of_node, classes_in_order,
+    AgentLiveness, NodeFacts, ObjectKey, Objects, Stored, account_problems, class_of_node, classes_in_order,
     machine_of_node,
 };
 use serde::de::DeserializeOwned;
@@ -112,7 +112,7 @@ impl Loader<'_> {
         }
     }
 
-    fn ad<K: Advertises + DeserializeOwned>(&mut self, document: &Document) {
+    fn ad<K: Stored + DeserializeOwned>(&mut self, document: &Document) {
         if let Some(object) = self.object::<K>(K::KIND.as_str(), document, |object| Some(object.ad_fields_mut())) {
             self.objects.put(object);
         }

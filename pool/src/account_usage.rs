@@ -7,10 +7,10 @@ use crds::{Account, charge_micros};
 use kube::ResourceExt;
 use policy::{Amount, Claim, Usage};
 
-use crate::accounting::{Charged, charged_claim, idle_claim, idle_claim_id};
+use crate::accounting::{Charged, charged_claim};
 use crate::accounts::{Payer, Submitting};
 use crate::key::ObjectKey;
-use crate::nominations::nominated;
+use crate::nominations::{idle_claim, idle_claim_id, nominated};
 use crate::objects::Objects;
 
 /// How far a stored time may be ahead of the own one, in seconds: beyond that, it is taken for a mistake, and counts as now.

@@ -4,21 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::ad::{CounterTerms, PolicyTerms};
-use crds::{Job, Match, Member, charge_micros};
-use kube::ResourceExt;
+use crds::{Match, Member, charge_micros};
 use matchmaker::{
-    AdKey, Ask, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot,
-    Usage, own_context, own_value,
+    AdKey, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot, own_context,
+    own_value,
 };
 use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree, charge};
 
 use crate::accounts::{AccountList, Payer, Submitting};
-use crate::key::ObjectKey;
+use crate::cycle_inputs::AssumedGang;
+use crate::key::{ObjectKey, key_of};
 use crate::known_claims::has_entry;
-use crate::nominations::nomination_of;
 use crate::objects::Objects;
-use crate::snapshot::AssumedGang;
-use crate::usage::usage;
 
 /// Makes the accounts of cycles. What it remembers of the last one saves time and changes nothing.
 #[derive(Debug, Default)]
@@ -176,11 +173,6 @@ fn held_member(member: &Member, terms: &PolicyTerms) -> HeldMember {
     }
 }
 
-/// The name in the engine of what a member of a Match names.
-pub(crate) fn key_of(member: &Member) -> AdKey {
-    AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() }
-}
-
 /// What a member of a Match costs, as it was recorded; one that was made without a PoolPolicy by the weights of the pool.
 pub(crate) fn micros_of(member: &Member, terms: &PolicyTerms) -> Amount {
     let recorded = member.charge.as_deref().and_then(charge_micros);
@@ -254,41 +246,8 @@ pub struct Charged {
     pub claim: Claim,
 }
 
-/// What is kept idle for a job that has a nomination, as a claim from now on: the offers of its gang that are free. None if nothing is. What is
-/// still held is charged to those that hold it, and what jobs use meanwhile to these.
-pub fn idle_claim(
-    job: &Job,
-    objects: &Objects,
-    submitting: &Submitting<'_>,
-    terms: &PolicyTerms,
-    now: i64,
-) -> Option<Charged> {
-    let nomination = nomination_of(job)?;
-    let mut taken: BTreeMap<AdKey, Usage> = BTreeMap::new();
-    let mut is_idle = |member: &&Member| {
-        let Some(offer) = objects.offer_of(member).filter(|offer| offer.is(member)) else { return false };
-        let ask = Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() };
-        let taken = taken.entry(key_of(member)).or_insert_with(|| usage(offer.status));
-        let fits = taken.fits(&offer.capacity.clone().into(), &ask).is_ok();
-        if fits {
-            taken.take(&ask);
-        }
-        fits
-    };
-    let members = nomination.gang.iter().skip(1).filter(&mut is_idle).map(|member| member_charge(member, terms));
-    let members: Vec<MemberCharge> = members.collect();
-    let (account, submitter) = submitting.of_job(job);
-    let payer = Payer { submitter, namespace: job.namespace().unwrap_or_default() };
-    (!members.is_empty()).then_some(Charged { account, payer, claim: Claim { from: now, to: None, members } })
-}
-
-/// The name of what is kept idle for a job among the claims of its account. No uid of a Match is like it.
-#[must_use]
-pub fn idle_claim_id(key: &ObjectKey) -> String {
-    format!("reserved for {key}")
-}
-
-fn member_charge(member: &Member, terms: &PolicyTerms) -> MemberCharge {
+/// What a member of a Match is charged for.
+pub(crate) fn member_charge(member: &Member, terms: &PolicyTerms) -> MemberCharge {
     MemberCharge { offer: key_of(member).to_string(), charge: micros_of(member, terms), share: member.share.clone() }
 }
 

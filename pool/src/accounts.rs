@@ -1,11 +1,11 @@
-//! Accounts and the PoolPolicy: what counts of their objects, who is charged for a job, and the tree of accounts.
+//! Accounts: what counts of their objects, which of them is charged for a job, and the tree of accounts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::ad::{NotAccepted, PolicyTerms};
 use crds::conditions::reasons;
-use crds::{Account, AccountSpec, Job, PoolPolicy, Submitter, Submitters, account_name};
+use crds::{Account, AccountSpec, Job, Submitter, Submitters, account_name};
 use kube::ResourceExt;
 use policy::{Amount, Amounts, CHARGE, Counter, GANGS, Misplaced, Quota, Tree};
 
@@ -15,30 +15,6 @@ use crate::objects::Objects;
 
 /// How many micros a charge has.
 const MICROS: Amount = 1_000_000;
-
-/// The PoolPolicy as it was seen, and what counts of it.
-#[derive(Clone, Debug)]
-pub struct KnownPolicy {
-    /// The object.
-    pub object: Arc<PoolPolicy>,
-    /// Its terms; if it is not accepted, those that were accepted last.
-    pub terms: Arc<PolicyTerms>,
-    /// Why it is not accepted.
-    pub problem: Option<NotAccepted>,
-}
-
-impl KnownPolicy {
-    /// A new state of the PoolPolicy, and what counts after the one that was known before.
-    pub(crate) fn of(object: PoolPolicy, before: Option<&KnownPolicy>) -> KnownPolicy {
-        let (terms, problem) = match (PolicyTerms::of(&object.spec), before) {
-            (Ok(terms), Some(before)) if *before.terms == terms => (Arc::clone(&before.terms), None),
-            (Ok(terms), _) => (Arc::new(terms), None),
-            (Err(problem), Some(before)) => (Arc::clone(&before.terms), Some(problem)),
-            (Err(problem), None) => (Arc::new(PolicyTerms::without_expressions(&object.spec)), Some(problem)),
-        };
-        KnownPolicy { object: Arc::new(object), terms, problem }
-    }
-}
 
 /// How many accounts of users the controller creates for the jobs of one namespace. Jobs of further users are charged to the namespace.
 pub(crate) const MADE_FOR_ONE_MAX: usize = 1000;

@@ -12,10 +12,7 @@ use kube::core::object::HasSpec;
 use matchmaker::{PoolAd, Ports, Role};
 use serde_json::Value;
 
-use crate::key::ObjectKey;
-use crate::objects::Objects;
-use crate::snapshot::ad_key;
-use crate::store::AdStore;
+use crate::key::{ObjectKey, ad_key};
 
 /// An ad that was accepted.
 #[derive(Clone, Debug)]
@@ -32,13 +29,10 @@ pub struct Prepared {
     pub(crate) root: Option<Arc<PoolAd>>,
 }
 
-/// A kind whose objects have ads: where they are cached, and how each becomes an ad.
+/// A kind whose objects have ads, and how each becomes an ad.
 pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> + Clone + PartialEq {
     /// The kind.
     const KIND: AdKind;
-
-    /// The objects of this kind in the cache.
-    fn store_mut(objects: &mut Objects) -> &mut AdStore<Self>;
 
     /// The ad of the object.
     ///
@@ -120,10 +114,6 @@ pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> +
 impl Advertises for Job {
     const KIND: AdKind = AdKind::Job;
 
-    fn store_mut(objects: &mut Objects) -> &mut AdStore<Job> {
-        &mut objects.jobs
-    }
-
     fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::job_ad(self)
     }
@@ -162,10 +152,6 @@ impl Advertises for Job {
 impl Advertises for Machine {
     const KIND: AdKind = AdKind::Offer(OfferKind::Machine);
 
-    fn store_mut(objects: &mut Objects) -> &mut AdStore<Machine> {
-        &mut objects.machines
-    }
-
     fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::machine_ad(self)
     }
@@ -197,10 +183,6 @@ impl Advertises for Machine {
 
 impl Advertises for License {
     const KIND: AdKind = AdKind::Offer(OfferKind::License);
-
-    fn store_mut(objects: &mut Objects) -> &mut AdStore<License> {
-        &mut objects.licenses
-    }
 
     fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::license_ad(self)

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use crds::{ClaimPolicy, StopPolicy};
+use crds::{ClaimPolicy, Machine, StopPolicy};
+use kube::ResourceExt;
 
 use crate::agents::AgentLiveness;
-use crate::node::{NodeProblem, node_problem};
+use crate::cycle_inputs::CycleInputs;
+use crate::key::ObjectKey;
 use crate::objects::Objects;
 use crate::offer_ref::OfferRef;
-use crate::snapshot::CycleInputs;
 
 /// Why an offer takes no new claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,19 @@ pub enum Closure {
     Node(NodeProblem),
     /// Work may go on under a former object of its name, or entries of its ledger are being restored.
     Unverified,
+}
+
+/// Why a Machine cannot be claimed because of its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeProblem {
+    /// There is no node of that name.
+    Missing,
+    /// The node is not ready.
+    NotReady,
+    /// The node is cordoned, or being deleted.
+    Cordoned,
+    /// An older Machine stands for the same node: the one with this key.
+    Duplicate(String),
 }
 
 impl fmt::Display for Closure {
@@ -67,4 +81,24 @@ pub(crate) fn closure(offer: OfferRef<'_>, objects: &Objects, inputs: &CycleInpu
         return Some(Closure::Node(problem));
     }
     inputs.unverified.contains(offer.uid()).then_some(Closure::Unverified)
+}
+
+/// Why a Machine cannot be claimed because of its node, if so; `None` also for an offer without a node, and if nodes are not watched.
+pub fn node_problem(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeProblem> {
+    let nodes = objects.nodes.as_ref()?;
+    let name = offer.node_name?;
+    let Some(node) = nodes.get(name) else { return Some(NodeProblem::Missing) };
+    let age = |machine: &Machine| (machine.metadata.creation_timestamp.clone(), machine.uid().unwrap_or_default());
+    let others = objects.machines.of_node(name).map(|held| held.object.as_ref());
+    if let Some(first) =
+        others.min_by_key(|machine| age(machine)).filter(|first| first.uid().as_deref() != Some(offer.uid()))
+    {
+        let key = ObjectKey::of(first);
+        return Some(NodeProblem::Duplicate(key.to_string()));
+    }
+    match (node.schedulable, node.ready) {
+        (false, _) => Some(NodeProblem::Cordoned),
+        (true, false) => Some(NodeProblem::NotReady),
+        (true, true) => None,
+    }
 }

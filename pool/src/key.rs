@@ -1,8 +1,10 @@
-//! The namespace and name of an object, as one value.
+//! The namespace and name of an object, as one value, and the names of ads in the engine.
 
 use std::fmt;
 
+use crds::{AdKind, Member};
 use kube::ResourceExt;
+use matchmaker::AdKey;
 
 /// Where an object is found among those of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,4 +31,14 @@ impl fmt::Display for ObjectKey {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}/{}", self.namespace, self.name)
     }
+}
+
+/// The name of an ad in the engine.
+pub(crate) fn ad_key(kind: impl Into<AdKind>, key: &ObjectKey) -> AdKey {
+    AdKey { kind: kind.into().to_string(), namespace: key.namespace.clone(), name: key.name.clone() }
+}
+
+/// The name in the engine of what a member of a Match names.
+pub(crate) fn key_of(member: &Member) -> AdKey {
+    AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() }
 }

@@ -21,6 +21,7 @@ mod budget;
 mod changes;
 mod claim_ref;
 mod known_claims;
+mod known_policy;
 mod matches;
 mod multi_map;
 mod node;
@@ -37,6 +38,7 @@ mod account_usage;
 mod accounting;
 mod closure;
 mod consent;
+mod cycle_inputs;
 mod nominations;
 mod obstacles;
 mod preemption;
@@ -56,27 +58,29 @@ mod recorded_gang;
 mod requester_attributes;
 
 pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
-pub use accounting::{Charged, PolicyBuilder, charged_claim, idle_claim, idle_claim_id, recorded_charges};
-pub use accounts::{AccountList, KnownPolicy, Payer, Submitting, account_problems};
+pub use accounting::{Charged, PolicyBuilder, charged_claim, recorded_charges};
+pub use accounts::{AccountList, Payer, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
 pub use changes::Changes;
 pub use claim_ref::{ClaimRef, is_foreign};
-pub use closure::Closure;
+pub use closure::{Closure, NodeProblem, node_problem};
 pub use consent::{consent, selects, trusted};
+pub use cycle_inputs::{AssumedGang, CycleInputs};
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
 pub use key::ObjectKey;
 pub use known_claims::KnownClaim;
+pub use known_policy::KnownPolicy;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
-pub use node::{NodeFacts, NodeProblem, Nodes, SystemFact, node_problem};
+pub use node::{NodeFacts, Nodes, SystemFact};
 pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
 pub use nominations::{
-    NominatedGang, OtherNominations, free_offers, nominated, nominated_charges, nominated_gang, nominated_gangs,
-    nomination_of, taken_by_nomination,
+    NominatedGang, OtherNominations, free_offers, idle_claim, idle_claim_id, nominated, nominated_charges,
+    nominated_gang, nominated_gangs, nomination_of, taken_by_nomination,
 };
-pub use objects::{Objects, Preemptor};
+pub use objects::{Objects, Preemptor, Stored};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained, why_held_for_others};
 pub use offer_ref::OfferRef;
 pub use preemption::{PreemptionInput, mode_of, preemption_input, reason_of};
@@ -86,8 +90,8 @@ pub use recorded_gang::{RecordedGang, gang_of};
 pub use requester_attributes::requester_attributes;
 pub use reservation::{ReservationInput, reservation_input};
 pub use shares::{demands, pool_charge};
-pub use snapshot::{AssumedGang, CycleInputs, JobState, admits, job_state, missing_entries, returning, snapshot};
-pub use snapshot_builder::SnapshotBuilder;
+pub use snapshot::{JobState, admits, job_state, missing_entries, returning};
+pub use snapshot_builder::{SnapshotBuilder, snapshot};
 pub use store::{AdStore, Cached, OwnerTrust};
 pub use summaries::{offer_facts, published, verdict};
 pub use trimmed::{AgentLease, Page, Parsed, ReadTrimmed, Trimmed, Unreadable, trimmed_metadata};

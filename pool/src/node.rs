@@ -1,15 +1,11 @@
-//! The nodes of the cluster, as far as ads depend on them, and whether the Machine of a node may be claimed.
+//! The nodes of the cluster, as far as ads depend on them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crds::Machine;
 use crds::quantity::{Quantity, Unit};
 use k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
 use kube::ResourceExt;
-
-use crate::objects::Objects;
-use crate::offer_ref::OfferRef;
 
 /// What is read of a node. Heartbeats are not: they change all the time, and nothing depends on them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -81,80 +77,13 @@ fn taints(all: Vec<k8s_openapi::api::core::v1::Taint>) -> Vec<[String; 3]> {
     own.map(|taint| [taint.key, taint.value.unwrap_or_default(), taint.effect]).collect()
 }
 
-/// Why a Machine cannot be claimed because of its node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NodeProblem {
-    /// There is no node of that name.
-    Missing,
-    /// The node is not ready.
-    NotReady,
-    /// The node is cordoned, or being deleted.
-    Cordoned,
-    /// An older Machine stands for the same node: the one with this key.
-    Duplicate(String),
-}
-
-/// Why a Machine cannot be claimed because of its node, if so; `None` also for an offer without a node, and if nodes are not watched.
-pub fn node_problem(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeProblem> {
-    let nodes = objects.nodes.as_ref()?;
-    let name = offer.node_name?;
-    let Some(node) = nodes.get(name) else { return Some(NodeProblem::Missing) };
-    let age = |machine: &Machine| (machine.metadata.creation_timestamp.clone(), machine.uid().unwrap_or_default());
-    let others = objects.machines.of_node(name).map(|held| held.object.as_ref());
-    if let Some(first) =
-        others.min_by_key(|machine| age(machine)).filter(|first| first.uid().as_deref() != Some(offer.uid()))
-    {
-        let key = crate::ObjectKey::of(first);
-        return Some(NodeProblem::Duplicate(key.to_string()));
-    }
-    match (node.schedulable, node.ready) {
-        (false, _) => Some(NodeProblem::Cordoned),
-        (true, false) => Some(NodeProblem::NotReady),
-        (true, true) => None,
-    }
-}
-
 /// The nodes, by name.
 pub type Nodes = BTreeMap<String, Arc<NodeFacts>>;
-
-impl Objects {
-    /// Caches a node as it was seen. Returns whether anything has changed.
-    pub fn put_node(&mut self, node: NodeFacts) -> bool {
-        let nodes = self.known_nodes();
-        if nodes.get(&node.name).is_some_and(|held| **held == node) {
-            return false;
-        }
-        Arc::make_mut(nodes).insert(node.name.clone(), Arc::new(node.clone()));
-        self.machines.touch_node(&node.name);
-        true
-    }
-
-    /// Removes a node.
-    pub fn remove_node(&mut self, name: &str) {
-        if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.contains_key(name)) {
-            Arc::make_mut(nodes).remove(name);
-            self.machines.touch_node(name);
-        }
-    }
-
-    /// Removes all nodes but those whose names `keep` accepts. From the first call on, a Machine needs its node to exist.
-    pub fn retain_nodes(&mut self, keep: impl Fn(&str) -> bool) {
-        let gone: Vec<String> = self.known_nodes().keys().filter(|name| !keep(name)).cloned().collect();
-        gone.iter().for_each(|name| self.remove_node(name));
-    }
-
-    /// The nodes. From the first call on, `spec.nodeName` of a Machine is checked against them.
-    fn known_nodes(&mut self) -> &mut Arc<Nodes> {
-        if self.nodes.is_none() {
-            self.machines.touch_all_nodes();
-        }
-        self.nodes.get_or_insert_default()
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::objects::Objects;
 
     #[test]
     fn facts_about_the_system_are_those_of_node_info() {

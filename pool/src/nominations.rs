@@ -1,21 +1,24 @@
 //! Nominations: what is held for jobs that wait. It counts as taken for all others, and is charged to the account of the job.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::ad::PolicyTerms;
 use crds::{Job, Nomination, charge_micros};
 use kube::ResourceExt;
-use matchmaker::{AdId, Ask, Config, Disagreement, Gang, Member, MemberCharges, PoolAd, Snapshot, verified};
-use policy::Amount;
+use matchmaker::{
+    AdId, AdKey, Ask, Config, Disagreement, Gang, Member, MemberCharges, PoolAd, Snapshot, Usage, verified,
+};
+use policy::{Amount, Claim, MemberCharge};
 
-use crate::accounting::{key_of, micros_of};
-use crate::accounts::Submitting;
-use crate::key::ObjectKey;
+use crate::accounting::{Charged, member_charge, micros_of};
+use crate::accounts::{Payer, Submitting};
+use crate::cycle_inputs::{AssumedGang, CycleInputs};
+use crate::key::{ObjectKey, key_of};
 use crate::objects::Objects;
 use crate::recorded_gang::gang_over;
-use crate::snapshot::AssumedGang;
 use crate::store::Cached;
+use crate::usage::usage;
 
 /// What the gang of a nomination has come to.
 #[derive(Clone, Debug)]
@@ -71,6 +74,13 @@ pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<A
     of_others.map(assumed).collect()
 }
 
+impl CycleInputs {
+    /// Where no claim is under way: what nominations hold counts as taken.
+    pub fn of(objects: &Objects) -> CycleInputs {
+        CycleInputs { assumed: nominated_gangs(objects, &BTreeSet::new()), ..CycleInputs::default() }
+    }
+}
+
 /// What is done for the other nominations: what their victims still hold, and what they take, which are both counted as taken.
 #[derive(Clone, Debug, Default)]
 pub struct OtherNominations {
@@ -117,6 +127,40 @@ pub fn nominated_gang(
 pub fn nominated_charges(nomination: &Nomination, terms: &PolicyTerms) -> MemberCharges {
     let charge = |(place, member): (usize, &crds::Member)| if place == 0 { 0 } else { micros_of(member, terms) };
     nomination.gang.iter().enumerate().map(charge).collect()
+}
+
+/// What is kept idle for a job that has a nomination, as a claim from now on: the offers of its gang that are free. None if nothing is. What is
+/// still held is charged to those that hold it, and what jobs use meanwhile to these.
+pub fn idle_claim(
+    job: &Job,
+    objects: &Objects,
+    submitting: &Submitting<'_>,
+    terms: &PolicyTerms,
+    now: i64,
+) -> Option<Charged> {
+    let nomination = nomination_of(job)?;
+    let mut taken: BTreeMap<AdKey, Usage> = BTreeMap::new();
+    let mut is_idle = |member: &&crds::Member| {
+        let Some(offer) = objects.offer_of(member).filter(|offer| offer.is(member)) else { return false };
+        let ask = Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() };
+        let taken = taken.entry(key_of(member)).or_insert_with(|| usage(offer.status));
+        let fits = taken.fits(&offer.capacity.clone().into(), &ask).is_ok();
+        if fits {
+            taken.take(&ask);
+        }
+        fits
+    };
+    let members = nomination.gang.iter().skip(1).filter(&mut is_idle).map(|member| member_charge(member, terms));
+    let members: Vec<MemberCharge> = members.collect();
+    let (account, submitter) = submitting.of_job(job);
+    let payer = Payer { submitter, namespace: job.namespace().unwrap_or_default() };
+    (!members.is_empty()).then_some(Charged { account, payer, claim: Claim { from: now, to: None, members } })
+}
+
+/// The name of what is kept idle for a job among the claims of its account. No uid of a Match is like it.
+#[must_use]
+pub fn idle_claim_id(key: &ObjectKey) -> String {
+    format!("reserved for {key}")
 }
 
 /// What the gang of a nomination takes of offers, but for seats that can be shared; nothing if it is none any more.

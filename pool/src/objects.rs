@@ -8,13 +8,13 @@ use kube::ResourceExt;
 use matchmaker::AdKey;
 
 use crate::account_index::AccountIndex;
-use crate::accounts::KnownPolicy;
 use crate::ads::Advertises;
 use crate::agents::AgentLiveness;
 use crate::budget::{Budget, Limits};
 use crate::key::ObjectKey;
+use crate::known_policy::KnownPolicy;
 use crate::matches::Matches;
-use crate::node::Nodes;
+use crate::node::{NodeFacts, Nodes};
 use crate::offer_ref::OfferRef;
 use crate::store::{AdStore, OwnerTrust, Tombstones, is_newer};
 use crate::workload_scope::WorkloadScope;
@@ -67,6 +67,30 @@ pub struct Preemptor {
     pub message: String,
 }
 
+/// A kind whose objects are cached with their ads.
+pub trait Stored: Advertises {
+    /// The cached objects of this kind.
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<Self>;
+}
+
+impl Stored for Job {
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<Job> {
+        &mut objects.jobs
+    }
+}
+
+impl Stored for Machine {
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<Machine> {
+        &mut objects.machines
+    }
+}
+
+impl Stored for License {
+    fn store_mut(objects: &mut Objects) -> &mut AdStore<License> {
+        &mut objects.licenses
+    }
+}
+
 impl Objects {
     /// An empty cache.
     pub fn new(owners: OwnerTrust) -> Objects {
@@ -95,7 +119,7 @@ impl Objects {
     }
 
     /// Caches an object that has an ad, as [`AdStore::put`] does.
-    pub fn put<K: Advertises>(&mut self, object: K) {
+    pub fn put<K: Stored>(&mut self, object: K) {
         K::store_mut(self).put(object);
     }
 
@@ -192,6 +216,39 @@ impl Objects {
     /// Removes the PoolPolicy.
     pub fn remove_pool_policy(&mut self) {
         self.policy_changed |= self.pool_policy.take().is_some();
+    }
+
+    /// Caches a node as it was seen. Returns whether anything has changed.
+    pub fn put_node(&mut self, node: NodeFacts) -> bool {
+        let nodes = self.known_nodes();
+        if nodes.get(&node.name).is_some_and(|held| **held == node) {
+            return false;
+        }
+        Arc::make_mut(nodes).insert(node.name.clone(), Arc::new(node.clone()));
+        self.machines.touch_node(&node.name);
+        true
+    }
+
+    /// Removes a node.
+    pub fn remove_node(&mut self, name: &str) {
+        if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.contains_key(name)) {
+            Arc::make_mut(nodes).remove(name);
+            self.machines.touch_node(name);
+        }
+    }
+
+    /// Removes all nodes but those whose names `keep` accepts. From the first call on, a Machine needs its node to exist.
+    pub fn retain_nodes(&mut self, keep: impl Fn(&str) -> bool) {
+        let gone: Vec<String> = self.known_nodes().keys().filter(|name| !keep(name)).cloned().collect();
+        gone.iter().for_each(|name| self.remove_node(name));
+    }
+
+    /// The nodes. From the first call on, `spec.nodeName` of a Machine is checked against them.
+    fn known_nodes(&mut self) -> &mut Arc<Nodes> {
+        if self.nodes.is_none() {
+            self.machines.touch_all_nodes();
+        }
+        self.nodes.get_or_insert_default()
     }
 
     /// Replaces what is known of all agents. Returns whether that changed anything.

@@ -9,9 +9,9 @@ use kube::ResourceExt;
 use matchmaker::{AdKey, Ask, HeldGang, Policy, PreemptionTerms, Snapshot};
 use policy::{Amounts, CHARGE, Mode, Permitted, taken_by_gang};
 
-use crate::accounting::{key_of, micros_of};
+use crate::accounting::micros_of;
 use crate::accounts::Submitting;
-use crate::key::ObjectKey;
+use crate::key::{ObjectKey, key_of};
 use crate::known_claims::{KnownClaim, has_entry};
 use crate::nominations::nominated;
 use crate::objects::Objects;

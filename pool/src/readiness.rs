@@ -5,12 +5,11 @@ use crds::{NamespacesFrom, Res};
 use matchmaker::{Usage, Verdict};
 
 use crate::agents::{AgentLiveness, lease_key};
-use crate::closure::{Closure, closure};
+use crate::closure::{Closure, NodeProblem, closure};
 use crate::consent::trusted;
-use crate::node::NodeProblem;
+use crate::cycle_inputs::CycleInputs;
 use crate::objects::Objects;
 use crate::offer_ref::OfferRef;
-use crate::snapshot::CycleInputs;
 
 /// Why an offer accepts no claims: a reason and a sentence. `None` if it does, as far as its own objects tell.
 pub fn not_ready(offer: OfferRef<'_>, objects: &Objects) -> Option<(&'static str, String)> {

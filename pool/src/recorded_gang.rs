@@ -4,9 +4,10 @@ use crds::{Match, Member};
 use kube::ResourceExt;
 use matchmaker::{AdId, AdKey, Ask, Edge, Gang, PoolAd, Role, Score, Snapshot};
 
+use crate::cycle_inputs::CycleInputs;
 use crate::key::ObjectKey;
 use crate::objects::Objects;
-use crate::snapshot::{CycleInputs, offer_ad};
+use crate::snapshot::offer_ad;
 use crate::usage::usage_without;
 
 /// The gang of a Match, over a snapshot of its members only.

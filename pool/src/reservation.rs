@@ -9,14 +9,14 @@ use kube::ResourceExt;
 use matchmaker::{AdId, AdKey, Ask, HeldOffers, Policy, Snapshot};
 use policy::{Amounts, CHARGE, taken_by_gang};
 
-use crate::accounting::{key_of, micros_of};
+use crate::accounting::micros_of;
 use crate::accounts::Submitting;
-use crate::key::ObjectKey;
+use crate::cycle_inputs::AssumedGang;
+use crate::key::{ObjectKey, key_of};
 use crate::known_claims::KnownClaim;
 use crate::nominations::nominated;
 use crate::objects::Objects;
 use crate::preemption::is_to_end;
-use crate::snapshot::AssumedGang;
 
 /// What reservations are decided on.
 #[derive(Clone, Debug, Default)]

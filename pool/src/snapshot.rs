@@ -1,60 +1,21 @@
 //! What of the cache is in a snapshot: which jobs wait, which offers are open, and what of them is taken.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crds::conditions::types;
-use crds::{AdKind, Decision, Disclosure, Job, Match, Member, conditions};
-use matchmaker::{AdKey, Ask, Offer, PoolAd, Role, Snapshot};
+use crds::{Decision, Disclosure, Job, Match, Member, conditions};
+use matchmaker::{AdKey, Offer, PoolAd, Role};
 
 use crate::claim_ref::ClaimRef;
 use crate::closure::closure;
 use crate::consent::consent;
-use crate::key::ObjectKey;
-use crate::nominations::nominated_gangs;
+use crate::cycle_inputs::{AssumedGang, CycleInputs};
+use crate::key::{ObjectKey, ad_key};
 use crate::objects::Objects;
 use crate::offer_ref::OfferRef;
-use crate::snapshot_builder::SnapshotBuilder;
 use crate::store::Cached;
 use crate::usage::usage;
-
-/// A gang that is being claimed, and that the objects may not show yet. What it takes counts as taken.
-#[derive(Clone, Debug)]
-pub struct AssumedGang {
-    /// Its Match.
-    pub match_key: ObjectKey,
-    /// What it takes, by offer.
-    pub asks: Vec<(AdKey, Ask)>,
-    /// The account that it is charged to, and what each of these offers costs it, in micros.
-    pub charged: Option<(Arc<str>, Vec<policy::Amount>)>,
-}
-
-/// What a negotiation cycle reads besides the objects.
-#[derive(Clone, Debug, Default)]
-pub struct CycleInputs {
-    /// Gangs that are being claimed.
-    pub assumed: Vec<AssumedGang>,
-    /// Uids of jobs that are not to be matched in this cycle.
-    pub held_back: BTreeSet<String>,
-    /// Uids of jobs that are roots although they are held, or held back: their claims are ending, and the offers that these have freed
-    /// are not for jobs behind them in the queue. Gangs that are found for them are not claimed.
-    pub returning: BTreeSet<String>,
-    /// Uids of offers of which it is not known yet whether work goes on under a former object of the same name.
-    pub unverified: BTreeSet<String>,
-    /// Offers that refused a job and are not to be asked again yet, by the job's uid.
-    pub exclusions: BTreeMap<String, BTreeSet<AdKey>>,
-    /// Namespaces whose offers are left out for jobs of other namespaces, because of what they cost.
-    pub barred: BTreeSet<String>,
-    /// The time on a clock that does not jump, in milliseconds.
-    pub now_ms: u64,
-}
-
-impl CycleInputs {
-    /// Where no claim is under way: what nominations hold counts as taken.
-    pub fn of(objects: &Objects) -> CycleInputs {
-        CycleInputs { assumed: nominated_gangs(objects, &BTreeSet::new()), ..CycleInputs::default() }
-    }
-}
 
 /// The state of a job between its creation and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,12 +81,6 @@ fn has_open_match(job: &Job, objects: &Objects) -> bool {
     here.any(|(_, found)| !found.decision().is_terminal())
 }
 
-/// The snapshot of what is known now. It has every accepted offer, open or not, so that "busy" and "closed" can be told apart, and
-/// every accepted job; the jobs that wait are its roots.
-pub fn snapshot(objects: &Objects, inputs: &CycleInputs) -> Snapshot {
-    SnapshotBuilder::default().build(objects, inputs)
-}
-
 /// Offers that were created again under a name whose former claims are not over: the work of such a claim may still go on, and the new
 /// ledger does not show it. By key and uid.
 pub(crate) fn recreated_under_live_claims(objects: &Objects) -> BTreeSet<(AdKey, String)> {
@@ -171,11 +126,6 @@ pub fn missing_entries(objects: &Objects) -> Vec<(&Arc<Match>, &Member)> {
 pub fn admits(offer: OfferRef<'_>, namespace: &str, objects: &Objects) -> bool {
     let allowed = offer.fields.allowed_namespaces.as_ref();
     consent(allowed, &offer.key().namespace, &objects.namespaces).admits(namespace)
-}
-
-/// The name of an ad in the engine.
-pub(crate) fn ad_key(kind: impl Into<AdKind>, key: &ObjectKey) -> AdKey {
-    AdKey { kind: kind.into().to_string(), namespace: key.namespace.clone(), name: key.name.clone() }
 }
 
 /// The ad of an offer as the engine sees it, assumed gangs counted; `None` if the ad was not accepted.

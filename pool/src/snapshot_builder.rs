@@ -10,13 +10,13 @@ use matchmaker::{AdKey, Cycle, PoolAd, Role, Root, Snapshot};
 use crate::ads::Advertises;
 use crate::closure::{Closure, closure};
 use crate::consent::{allowed_by_owner, consent, is_untrusted};
+use crate::cycle_inputs::CycleInputs;
+use crate::key::ad_key;
 use crate::objects::Objects;
 use crate::obstacles::Unavailable;
 use crate::offer_ref::OfferRef;
 use crate::returns::{Admitted, Returns};
-use crate::snapshot::{
-    CycleInputs, JobState, ad_key, job_state, missing_entries, offer_ad, recreated_under_live_claims,
-};
+use crate::snapshot::{JobState, job_state, missing_entries, offer_ad, recreated_under_live_claims};
 use crate::store::AdStore;
 use crate::unmatchable::Unmatchable;
 
@@ -31,6 +31,12 @@ pub struct SnapshotBuilder {
     unmatchable: Unmatchable,
     /// Which of them come back because offers have changed.
     returns: Returns,
+}
+
+/// The snapshot of what is known now. It has every accepted offer, open or not, so that "busy" and "closed" can be told apart, and
+/// every accepted job; the jobs that wait are its roots.
+pub fn snapshot(objects: &Objects, inputs: &CycleInputs) -> Snapshot {
+    SnapshotBuilder::default().build(objects, inputs)
 }
 
 /// The ad of an offer in a snapshot, and what it was made of.

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::api::Api;
 use kube::core::{ClusterResourceScope, NamespaceResourceScope};
 use kube::{Client, Resource, ResourceExt};
-use pool::{Advertises, JobSet, NodeFacts, ObjectKey, Objects, WorkloadObject};
+use pool::{JobSet, NodeFacts, ObjectKey, Objects, Stored, WorkloadObject};
 
 /// Where a kind is watched: in one namespace, or in all.
 pub(crate) type Area = Option<String>;
@@ -59,7 +59,7 @@ impl<K> Clone for WatchedKind<K> {
 impl<K> Copy for WatchedKind<K> {}
 
 /// Jobs, Machines and Licenses.
-pub(crate) fn ads<K: Advertises>() -> WatchedKind<K> {
+pub(crate) fn ads<K: Stored>() -> WatchedKind<K> {
     WatchedKind {
         label: None,
         put: |all, object| K::store_mut(all).apply(object),
