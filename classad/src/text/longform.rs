@@ -6,9 +6,9 @@ use crate::dialect::Dialect;
 use crate::expr::BinaryOp;
 use crate::name::Name;
 use crate::text::lexer::{self, Escapes};
-use crate::text::parser::{Attribute, Parser};
+use crate::text::parser::Parser;
 use crate::text::report::{Report, Reported};
-use crate::text::syntax;
+use crate::text::syntax::{self, Attribute};
 use crate::text::token::TokenKind;
 
 /// How many lines may be wrong before parsing stops.

@@ -1,5 +1,6 @@
 //! Parses and prints trees, in every form that an ad is written in.
 
+pub(crate) mod cursor;
 pub(crate) mod json;
 mod jsonstring;
 pub(crate) mod lexer;

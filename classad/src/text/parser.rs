@@ -5,7 +5,9 @@ use crate::diagnostic::Span;
 use crate::dialect::Dialect;
 use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
+use crate::text::cursor::Cursor;
 use crate::text::report::{Report, Reported};
+use crate::text::syntax::Attribute;
 use crate::text::token::{Keyword, Token, TokenKind};
 use crate::text::{mistake, syntax, time};
 use crate::value::Value;
@@ -20,9 +22,6 @@ const MISTAKES_MAX: usize = 20;
 /// A part of the tree; its errors are in the report.
 pub(crate) type Parsed<T> = Result<T, Reported>;
 
-/// An attribute of an ad, with the place of its name.
-pub(crate) type Attribute = (Name, Span, Expr);
-
 /// Makes the names and the ads of a tree, so that many trees can share them.
 pub(crate) trait Interner {
     /// The name with exactly this spelling.
@@ -34,13 +33,7 @@ pub(crate) trait Interner {
 
 /// Recursive-descent parser over the tokens of one text.
 pub(crate) struct Parser<'p, 't> {
-    tokens: &'p [Token],
-    /// The place of the next token.
-    at: usize,
-    /// The dialect of the text.
-    pub(crate) dialect: Dialect,
-    /// Errors and warnings.
-    pub(crate) report: &'p mut Report<'t>,
+    cursor: Cursor<'p, 't>,
     interner: Option<&'p mut (dyn Interner + 'static)>,
     /// How many expressions, signs and suffixes are open.
     depth: usize,
@@ -48,12 +41,10 @@ pub(crate) struct Parser<'p, 't> {
     ads: usize,
 }
 
-static END: Token = Token { kind: TokenKind::End, span: Span { start: 0, end: 0 } };
-
 impl<'p, 't> Parser<'p, 't> {
     /// A parser for tokens that end with [`TokenKind::End`].
     pub(crate) fn new(tokens: &'p [Token], dialect: Dialect, report: &'p mut Report<'t>) -> Self {
-        Self { tokens, at: 0, dialect, report, interner: None, depth: 0, ads: 0 }
+        Self { cursor: Cursor::new(tokens, dialect, report), interner: None, depth: 0, ads: 0 }
     }
 
     /// Makes it share names and ads with other trees.
@@ -75,14 +66,14 @@ impl<'p, 't> Parser<'p, 't> {
 
     /// The whole text as one ad.
     pub(crate) fn whole_ad(mut self) -> Parsed<Ad> {
-        let open = self.peek().clone();
+        let open = self.cursor.peek().clone();
         if open.kind != TokenKind::OpenBracket {
-            return Err(syntax::no_ad(&mut self));
+            return Err(syntax::no_ad(&mut self.cursor));
         }
         let (ad, _) = self.ad()?;
-        let next = self.peek();
+        let next = self.cursor.peek();
         if next.kind == TokenKind::OpenBracket {
-            return Err(syntax::second_ad(self.report, next.span));
+            return Err(syntax::second_ad(self.cursor.report, next.span));
         }
         self.end()?;
         Ok(ad)
@@ -90,55 +81,30 @@ impl<'p, 't> Parser<'p, 't> {
 
     /// The whole text as ads, one after the other, or as a list of ads in braces.
     pub(crate) fn whole_ads(mut self) -> Parsed<Vec<Ad>> {
-        if self.peek().kind == TokenKind::OpenBrace {
+        if self.cursor.peek().kind == TokenKind::OpenBrace {
             let list = self.expr()?;
             self.end()?;
             let items = list.as_list().unwrap_or_default();
             let no_ad = items.iter().find(|item| item.as_ad().is_none());
             return match no_ad {
-                Some(item) => Err(syntax::no_ad_in_list(self.report, item.span())),
+                Some(item) => Err(syntax::no_ad_in_list(self.cursor.report, item.span())),
                 None => Ok(items.iter().filter_map(Expr::as_ad).cloned().collect()),
             };
         }
         let mut ads = Vec::new();
-        while self.peek().kind != TokenKind::End {
-            if self.peek().kind != TokenKind::OpenBracket {
-                return Err(syntax::no_ad(&mut self));
+        while self.cursor.peek().kind != TokenKind::End {
+            if self.cursor.peek().kind != TokenKind::OpenBracket {
+                return Err(syntax::no_ad(&mut self.cursor));
             }
             ads.push(self.ad()?.0);
         }
         Ok(ads)
     }
 
-    /// The next token.
-    pub(crate) fn peek(&self) -> &'p Token {
-        self.look(0)
-    }
-
-    /// The token `ahead` of the next one; [`TokenKind::End`] past the end.
-    pub(crate) fn look(&self, ahead: usize) -> &'p Token {
-        self.tokens.get(self.at + ahead).or(self.tokens.last()).unwrap_or(&END)
-    }
-
-    /// The token before the next one.
-    pub(crate) fn previous(&self) -> Option<&'p Token> {
-        self.at.checked_sub(1).and_then(|before| self.tokens.get(before))
-    }
-
-    fn advance(&mut self) -> &'p Token {
-        let token = self.peek();
-        self.at = (self.at + 1).min(self.tokens.len());
-        token
-    }
-
-    fn accept(&mut self, kind: &TokenKind) -> Option<Span> {
-        (self.peek().kind == *kind).then(|| self.advance().span)
-    }
-
     fn end(&mut self) -> Parsed<()> {
-        match self.peek().kind {
+        match self.cursor.peek().kind {
             TokenKind::End => Ok(()),
-            _ => Err(syntax::unexpected(self, "an operator or the end")),
+            _ => Err(syntax::unexpected(&mut self.cursor, "an operator or the end")),
         }
     }
 
@@ -146,7 +112,7 @@ impl<'p, 't> Parser<'p, 't> {
     fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(syntax::too_deep(self));
+            return Err(syntax::too_deep(&mut self.cursor));
         }
         Ok(())
     }
@@ -155,10 +121,10 @@ impl<'p, 't> Parser<'p, 't> {
     fn expr(&mut self) -> Parsed<Expr> {
         self.enter()?;
         let condition = self.binary(0)?;
-        let expr = if self.accept(&TokenKind::Question).is_some() {
+        let expr = if self.cursor.accept(&TokenKind::Question).is_some() {
             let then = self.expr()?;
-            if self.accept(&TokenKind::Colon).is_none() {
-                return Err(syntax::unexpected(self, "`:` and the value otherwise"));
+            if self.cursor.accept(&TokenKind::Colon).is_none() {
+                return Err(syntax::unexpected(&mut self.cursor, "`:` and the value otherwise"));
             }
             let otherwise = self.expr()?;
             let span = condition.span().to(otherwise.span());
@@ -173,11 +139,11 @@ impl<'p, 't> Parser<'p, 't> {
     /// Operands joined by operators that bind tighter than `floor`.
     fn binary(&mut self, floor: u8) -> Parsed<Expr> {
         let mut left = self.unary()?;
-        while let TokenKind::Operator(op) = self.peek().kind {
+        while let TokenKind::Operator(op) = self.cursor.peek().kind {
             if op.precedence() <= floor {
                 break;
             }
-            self.advance();
+            self.cursor.advance();
             let right = self.binary(op.precedence())?;
             let span = left.span().to(right.span());
             left = Expr::new(Kind::Binary { op, left, right }, span);
@@ -187,7 +153,7 @@ impl<'p, 't> Parser<'p, 't> {
 
     fn unary(&mut self) -> Parsed<Expr> {
         self.enter()?;
-        let op = match self.peek().kind {
+        let op = match self.cursor.peek().kind {
             TokenKind::Operator(BinaryOp::Subtract) => Some(UnaryOp::Minus),
             TokenKind::Operator(BinaryOp::Add) => Some(UnaryOp::Plus),
             TokenKind::Tilde => Some(UnaryOp::BitNot),
@@ -196,7 +162,7 @@ impl<'p, 't> Parser<'p, 't> {
         };
         let expr = match op {
             Some(op) => {
-                let start = self.advance().span;
+                let start = self.cursor.advance().span;
                 let operand = self.unary()?;
                 let span = start.to(operand.span());
                 Expr::new(Kind::Unary { op, operand }, span)
@@ -212,20 +178,20 @@ impl<'p, 't> Parser<'p, 't> {
         let mut expr = self.primary()?;
         loop {
             let start = expr.span();
-            match self.peek().kind {
+            match self.cursor.peek().kind {
                 TokenKind::Dot => {
-                    self.advance();
+                    self.cursor.advance();
                     let (name, end) = self.name("an attribute name after `.`")?;
                     expr = Expr::new(Kind::Select { base: expr, name }, start.to(end));
                 }
                 TokenKind::OpenBracket => {
-                    let open = self.advance().span;
+                    let open = self.cursor.advance().span;
                     let index = self.expr()?;
                     let end = self.close(&TokenKind::CloseBracket, open)?;
                     expr = Expr::new(Kind::Subscript { base: expr, index }, start.to(end));
                 }
                 TokenKind::Elvis => {
-                    self.advance();
+                    self.cursor.advance();
                     let fallback = self.postfix()?;
                     let span = start.to(fallback.span());
                     expr = Expr::new(Kind::Elvis { value: expr, fallback }, span);
@@ -238,7 +204,7 @@ impl<'p, 't> Parser<'p, 't> {
     }
 
     fn primary(&mut self) -> Parsed<Expr> {
-        let token = self.peek();
+        let token = self.cursor.peek();
         let literal = match &token.kind {
             TokenKind::Integer(number) => Value::Integer(*number),
             TokenKind::Real(number) => Value::Real(*number),
@@ -249,18 +215,18 @@ impl<'p, 't> Parser<'p, 't> {
             TokenKind::Keyword(Keyword::Error) => Value::Error,
             TokenKind::Name(_) | TokenKind::QuotedName(_) => return self.named(),
             TokenKind::Dot => {
-                let start = self.advance().span;
+                let start = self.cursor.advance().span;
                 let (name, end) = self.name("an attribute name after `.`")?;
                 return Ok(Expr::new(Kind::Attribute { name, absolute: true }, start.to(end)));
             }
             TokenKind::OpenParen => {
-                let open = self.advance().span;
+                let open = self.cursor.advance().span;
                 let inner = self.expr()?;
                 let end = self.close(&TokenKind::CloseParen, open)?;
                 return Ok(Expr::new(Kind::Parenthesized(inner), open.to(end)));
             }
             TokenKind::OpenBrace => {
-                let open = self.advance().span;
+                let open = self.cursor.advance().span;
                 let (items, end) = self.items(open, &TokenKind::CloseBrace)?;
                 return Ok(Expr::new(Kind::List(items.into()), open.to(end)));
             }
@@ -268,19 +234,19 @@ impl<'p, 't> Parser<'p, 't> {
                 let (ad, span) = self.ad()?;
                 return Ok(Expr::new(Kind::Ad(ad), span));
             }
-            _ => return Err(syntax::unexpected(self, "an expression")),
+            _ => return Err(syntax::unexpected(&mut self.cursor, "an expression")),
         };
-        self.advance();
+        self.cursor.advance();
         Ok(Expr::new(Kind::Literal(literal), token.span))
     }
 
     /// An attribute reference or a call.
     fn named(&mut self) -> Parsed<Expr> {
-        let quoted = matches!(self.peek().kind, TokenKind::QuotedName(_));
+        let quoted = matches!(self.cursor.peek().kind, TokenKind::QuotedName(_));
         let (name, start) = self.name("a name")?;
-        let Some(open) = self.accept(&TokenKind::OpenParen) else {
-            if quoted && name.is_plain() && self.dialect == Dialect::Gangmatch {
-                syntax::needless_quotes(self.report, start, &name);
+        let Some(open) = self.cursor.accept(&TokenKind::OpenParen) else {
+            if quoted && name.is_plain() && self.cursor.dialect == Dialect::Gangmatch {
+                syntax::needless_quotes(self.cursor.report, start, &name);
             }
             return Ok(Expr::new(Kind::Attribute { name, absolute: false }, start));
         };
@@ -289,13 +255,13 @@ impl<'p, 't> Parser<'p, 't> {
         if let Some(literal) = self.literal_call(&name, &arguments, span)? {
             let relative = matches!(literal, Value::RelTime(_));
             let literal = Expr::new(Kind::Literal(literal), span);
-            return Ok(match self.dialect {
+            return Ok(match self.cursor.dialect {
                 Dialect::Htcondor if relative => Expr::new(Kind::Call(Box::new(Call::of_literal(literal))), span),
                 _ => literal,
             });
         }
         let call = Call::new(name, arguments);
-        syntax::check_call(self.report, start, &call);
+        syntax::check_call(self.cursor.report, start, &call);
         Ok(Expr::new(Kind::Call(Box::new(call)), span))
     }
 
@@ -304,11 +270,12 @@ impl<'p, 't> Parser<'p, 't> {
         let [argument] = arguments else { return Ok(None) };
         let Kind::Literal(Value::String(text)) = argument.kind() else { return Ok(None) };
         if function == "absTime" {
-            let time = time::parse_absolute(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
+            let time =
+                time::parse_absolute(text).ok_or_else(|| syntax::bad_time(self.cursor.report, span, function, text))?;
             Ok(Some(Value::AbsTime { seconds: time.seconds, offset: time.offset }))
         } else if function == "relTime" {
             let seconds =
-                time::parse_relative(text).ok_or_else(|| syntax::bad_time(self.report, span, function, text))?;
+                time::parse_relative(text).ok_or_else(|| syntax::bad_time(self.cursor.report, span, function, text))?;
             Ok(Some(Value::RelTime(seconds)))
         } else if function == "real" {
             Ok(match &**text {
@@ -323,56 +290,57 @@ impl<'p, 't> Parser<'p, 't> {
     }
 
     fn name(&mut self, expected: &'static str) -> Parsed<(Name, Span)> {
-        let token = self.peek();
+        let token = self.cursor.peek();
         match &token.kind {
             TokenKind::Name(text) | TokenKind::QuotedName(text) => {
-                self.advance();
+                self.cursor.advance();
                 let name = match &mut self.interner {
                     Some(interner) => interner.name(text),
                     None => Name::new(text.clone()),
                 };
                 Ok((name, token.span))
             }
-            _ => Err(syntax::reserved_name(self, token).unwrap_or_else(|| syntax::unexpected(self, expected))),
+            _ => Err(syntax::reserved_name(&mut self.cursor, token)
+                .unwrap_or_else(|| syntax::unexpected(&mut self.cursor, expected))),
         }
     }
 
     /// Expressions up to the closing bracket, after the opening one.
     fn items(&mut self, open: Span, close: &TokenKind) -> Parsed<(Vec<Expr>, Span)> {
         let mut items = Vec::new();
-        if let Some(end) = self.accept(close) {
+        if let Some(end) = self.cursor.accept(close) {
             return Ok((items, end));
         }
         loop {
             items.push(self.expr()?);
-            let separated = match self.peek().kind {
+            let separated = match self.cursor.peek().kind {
                 TokenKind::Comma => true,
-                TokenKind::Semicolon => self.dialect == Dialect::Htcondor && *close == TokenKind::CloseParen,
+                TokenKind::Semicolon => self.cursor.dialect == Dialect::Htcondor && *close == TokenKind::CloseParen,
                 _ => false,
             };
             if !separated {
                 return Ok((items, self.close(close, open)?));
             }
-            self.advance();
+            self.cursor.advance();
         }
     }
 
     fn close(&mut self, close: &TokenKind, open: Span) -> Parsed<Span> {
-        match self.accept(close) {
+        match self.cursor.accept(close) {
             Some(span) => Ok(span),
-            None => Err(syntax::not_closed(self, close, open)),
+            None => Err(syntax::not_closed(&mut self.cursor, close, open)),
         }
     }
 
     /// An ad from its opening bracket on. The outermost ad is parsed to its end even if attributes are wrong.
     fn ad(&mut self) -> Parsed<(Ad, Span)> {
-        let open = self.advance().span;
+        let open = self.cursor.advance().span;
         self.ads += 1;
         let mut attributes = Vec::new();
         let read = self.attributes(open, &mut attributes);
         self.ads -= 1;
         // Remarks first: they come even if the ad is refused.
-        syntax::duplicates(self.report, &attributes);
+        syntax::duplicates(self.cursor.report, &attributes);
         let end = read?;
         let attributes: Vec<(Name, Expr)> = attributes.into_iter().map(|(name, _, expr)| (name, expr)).collect();
         let ad = match &mut self.interner {
@@ -387,25 +355,27 @@ impl<'p, 't> Parser<'p, 't> {
         let mut first_semicolon = None;
         let mut mistakes = 0;
         loop {
-            while let Some(span) = self.accept(&TokenKind::Semicolon) {
+            while let Some(span) = self.cursor.accept(&TokenKind::Semicolon) {
                 first_semicolon.get_or_insert(span);
             }
-            if self.peek().kind == TokenKind::CloseBracket {
+            if self.cursor.peek().kind == TokenKind::CloseBracket {
                 break;
             }
             let depth = self.depth;
             match self.attribute(open) {
                 Ok(attribute) => attributes.push(attribute),
-                Err(Reported) if self.ads == 1 && mistakes < MISTAKES_MAX && self.recover(open) => {
+                Err(Reported) if self.ads == 1 && mistakes < MISTAKES_MAX && self.cursor.recover(open) => {
                     mistakes += 1;
                     self.depth = depth;
                 }
                 Err(Reported) => return Err(Reported),
             }
         }
-        let end = self.advance().span;
+        let end = self.cursor.advance().span;
         match first_semicolon {
-            Some(span) if attributes.is_empty() && mistakes == 0 => Err(syntax::lone_semicolon(self.report, span)),
+            Some(span) if attributes.is_empty() && mistakes == 0 => {
+                Err(syntax::lone_semicolon(self.cursor.report, span))
+            }
             _ if mistakes > 0 => Err(Reported),
             _ => Ok(end),
         }
@@ -413,45 +383,20 @@ impl<'p, 't> Parser<'p, 't> {
 
     /// `Name = expression`, up to the semicolon or bracket that follows it.
     fn attribute(&mut self, open: Span) -> Parsed<Attribute> {
-        let (name, span) = match self.peek().kind {
-            TokenKind::End => return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open)),
+        let (name, span) = match self.cursor.peek().kind {
+            TokenKind::End => return Err(syntax::not_closed(&mut self.cursor, &TokenKind::CloseBracket, open)),
             _ => self.name("an attribute name")?,
         };
         if name.as_str().is_empty() {
-            return Err(mistake::empty_name(self.report, span));
+            return Err(mistake::empty_name(self.cursor.report, span));
         }
-        if self.accept(&TokenKind::Assign).is_none() {
-            return Err(syntax::unexpected(self, "`=` after the attribute name"));
+        if self.cursor.accept(&TokenKind::Assign).is_none() {
+            return Err(syntax::unexpected(&mut self.cursor, "`=` after the attribute name"));
         }
         let expr = self.expr()?;
-        if !matches!(self.peek().kind, TokenKind::Semicolon | TokenKind::CloseBracket) {
-            return Err(syntax::not_closed(self, &TokenKind::CloseBracket, open));
+        if !matches!(self.cursor.peek().kind, TokenKind::Semicolon | TokenKind::CloseBracket) {
+            return Err(syntax::not_closed(&mut self.cursor, &TokenKind::CloseBracket, open));
         }
         Ok((name, span, expr))
-    }
-
-    /// Continues after an error: at the next semicolon or at the closing bracket of the ad opened at `open`. False at the end.
-    fn recover(&mut self, open: Span) -> bool {
-        let mut opened = 0_usize;
-        let start = self.tokens.partition_point(|token| token.span.start <= open.start);
-        for (index, token) in self.tokens.iter().enumerate().skip(start) {
-            let past = index >= self.at;
-            match token.kind {
-                TokenKind::OpenParen | TokenKind::OpenBracket | TokenKind::OpenBrace => opened += 1,
-                TokenKind::CloseBracket if past && opened == 0 => {
-                    self.at = index;
-                    return true;
-                }
-                TokenKind::CloseParen | TokenKind::CloseBracket | TokenKind::CloseBrace => {
-                    opened = opened.saturating_sub(1);
-                }
-                TokenKind::Semicolon if past && opened == 0 => {
-                    self.at = index;
-                    return true;
-                }
-                _ => {}
-            }
-        }
-        false
     }
 }

@@ -8,31 +8,34 @@ use crate::ad::Ad;
 use crate::builtins::{BUILTINS, regex_check};
 use crate::diagnostic::{Severity, Span};
 use crate::dialect::Dialect;
-use crate::expr::{BinaryOp, Call};
+use crate::expr::{BinaryOp, Call, Expr};
 use crate::name::{Name, is_reserved};
 use crate::spelling::closest;
-use crate::text::parser::{Attribute, Parser};
+use crate::text::cursor::Cursor;
 use crate::text::report::{Report, Reported};
 use crate::text::token::{Token, TokenKind};
 
+/// An attribute of an ad, with the place of its name.
+pub(crate) type Attribute = (Name, Span, Expr);
+
 /// The next token is not what the grammar allows. Silent if the lexer has reported it already.
-pub(crate) fn unexpected(parser: &mut Parser<'_, '_>, expected: &str) -> Reported {
-    let token = parser.peek();
+pub(crate) fn unexpected(cursor: &mut Cursor<'_, '_>, expected: &str) -> Reported {
+    let token = cursor.peek();
     if token.kind == TokenKind::Bad {
         return Reported;
     }
-    if let Some(reported) = familiar(parser, token) {
+    if let Some(reported) = familiar(cursor, token) {
         return reported;
     }
-    let found = found(parser.report.source(), token);
+    let found = found(cursor.report.source(), token);
     let closing = closes_nothing(&token.kind).filter(|_| expected.contains("the end"));
-    let hint = closing.or_else(|| instead(parser, expected)).map(str::to_owned);
-    parser.report.error("unexpected-token", token.span, format!("expected {expected}, found {found}"), hint)
+    let hint = closing.or_else(|| instead(cursor, expected)).map(str::to_owned);
+    cursor.report.error("unexpected-token", token.span, format!("expected {expected}, found {found}"), hint)
 }
 
 /// What to write where something else was expected.
-fn instead(parser: &Parser<'_, '_>, expected: &str) -> Option<&'static str> {
-    let before = parser.previous().map(|before| &before.kind);
+fn instead(cursor: &Cursor<'_, '_>, expected: &str) -> Option<&'static str> {
+    let before = cursor.previous().map(|before| &before.kind);
     match (expected, before) {
         ("an expression", None) => Some("write one, such as `true`"),
         ("an expression", Some(TokenKind::Assign)) => Some("write a value after `=`, or remove the attribute"),
@@ -48,21 +51,21 @@ fn instead(parser: &Parser<'_, '_>, expected: &str) -> Option<&'static str> {
 }
 
 /// A closing bracket was wanted for the one at `open`.
-pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: Span) -> Reported {
-    let token = parser.peek();
+pub(crate) fn not_closed(cursor: &mut Cursor<'_, '_>, close: &TokenKind, open: Span) -> Reported {
+    let token = cursor.peek();
     if token.kind == TokenKind::Bad {
         return Reported;
     }
-    if let Some(reported) = familiar(parser, token) {
+    if let Some(reported) = familiar(cursor, token) {
         return reported;
     }
-    let position = open.position(parser.report.source());
+    let position = open.position(cursor.report.source());
     let (opening, closing) = match close {
         TokenKind::CloseParen => ("(", ")"),
         TokenKind::CloseBrace => ("{", "}"),
         _ => ("[", "]"),
     };
-    let found = found(parser.report.source(), token);
+    let found = found(cursor.report.source(), token);
     let hint = match (close, &token.kind) {
         (TokenKind::CloseParen | TokenKind::CloseBrace, TokenKind::Semicolon) => {
             Some(format!("write `{closing}` before it, or `,` to go on"))
@@ -73,7 +76,7 @@ pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: S
         }
         _ => Some(format!("write `{closing}` where it should end")),
     };
-    parser.report.error(
+    cursor.report.error(
         "not-closed",
         token.span,
         format!(
@@ -85,16 +88,16 @@ pub(crate) fn not_closed(parser: &mut Parser<'_, '_>, close: &TokenKind, open: S
 }
 
 /// Mistakes with a message of their own.
-fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
-    let after = &parser.look(1).kind;
-    let adjacent = parser.look(1).span.start == token.span.end;
-    let before = parser.previous();
+fn familiar(cursor: &mut Cursor<'_, '_>, token: &Token) -> Option<Reported> {
+    let after = &cursor.look(1).kind;
+    let adjacent = cursor.look(1).span.start == token.span.end;
+    let before = cursor.previous();
     let touches = before.is_some_and(|before| before.span.end == token.span.start);
     let before = before.map(|before| &before.kind);
     let operand_before = before.is_some_and(TokenKind::ends_operand);
     let (code, message, hint) = match &token.kind {
-        TokenKind::Name(_) if word_before(parser).is_some() => return word_before_operand(parser),
-        TokenKind::Name(word) if operand_before => return word_operator(parser, token.span, word, after),
+        TokenKind::Name(_) if word_before(cursor).is_some() => return word_before_operand(cursor),
+        TokenKind::Name(word) if operand_before => return word_operator(cursor, token.span, word, after),
         TokenKind::Assign if operand_before && adjacent && *after == TokenKind::Operator(BinaryOp::Greater) => {
             ("operator", "there is no operator `=>`".to_owned(), "write `>=`".to_owned())
         }
@@ -135,20 +138,20 @@ fn familiar(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
         TokenKind::Operator(BinaryOp::BitOr) if touches && before == Some(&TokenKind::Operator(BinaryOp::Or)) => {
             ("operator", "there is no operator `|||`".to_owned(), "write `||`".to_owned())
         }
-        _ if matches!(before, Some(TokenKind::Name(_))) && word_before(parser).is_some() => {
-            return word_before_operand(parser);
+        _ if matches!(before, Some(TokenKind::Name(_))) && word_before(cursor).is_some() => {
+            return word_before_operand(cursor);
         }
         kind if operand_before && kind.starts_operand() => {
-            ("missing-operator", adjacent_operands(parser, token), adjacent_hint(kind))
+            ("missing-operator", adjacent_operands(cursor, token), adjacent_hint(kind))
         }
         _ => return None,
     };
-    Some(parser.report.error(code, token.span, message, Some(hint).filter(|hint| !hint.is_empty())))
+    Some(cursor.report.error(code, token.span, message, Some(hint).filter(|hint| !hint.is_empty())))
 }
 
-fn adjacent_operands(parser: &Parser<'_, '_>, token: &Token) -> String {
-    let before = parser.previous().map(|before| snippet(parser.report.source(), before.span)).unwrap_or_default();
-    format!("there is no operator between `{before}` and {}", found(parser.report.source(), token))
+fn adjacent_operands(cursor: &Cursor<'_, '_>, token: &Token) -> String {
+    let before = cursor.previous().map(|before| snippet(cursor.report.source(), before.span)).unwrap_or_default();
+    format!("there is no operator between `{before}` and {}", found(cursor.report.source(), token))
 }
 
 fn adjacent_hint(kind: &TokenKind) -> String {
@@ -160,11 +163,11 @@ fn adjacent_hint(kind: &TokenKind) -> String {
 }
 
 /// A word where an operator should be: `a and b`, or the next attribute without a semicolon.
-fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &TokenKind) -> Option<Reported> {
+fn word_operator(cursor: &mut Cursor<'_, '_>, span: Span, word: &str, after: &TokenKind) -> Option<Reported> {
     if *after == TokenKind::Assign {
         let message = format!("missing `;` before the attribute `{word}`");
         let hint = Some("end each attribute with `;`".to_owned());
-        return Some(parser.report.error("missing-semicolon", span, message, hint));
+        return Some(cursor.report.error("missing-semicolon", span, message, hint));
     }
     let hint = match word.to_ascii_lowercase().as_str() {
         "and" => "write `&&`",
@@ -183,30 +186,30 @@ fn word_operator(parser: &mut Parser<'_, '_>, span: Span, word: &str, after: &To
         }
         "like" | "matches" => "write `regexp(\"pattern\", x)`",
         _ => {
-            let message = adjacent_operands(parser, parser.peek());
-            let hint = unit_apart(parser, word)
+            let message = adjacent_operands(cursor, cursor.peek());
+            let hint = unit_apart(cursor, word)
                 .unwrap_or_else(|| "write an operator between them, such as `==` or `&&`".to_owned());
-            return Some(parser.report.error("missing-operator", span, message, Some(hint)));
+            return Some(cursor.report.error("missing-operator", span, message, Some(hint)));
         }
     };
     let message = format!("`{word}` is not an operator");
-    Some(parser.report.error("word-operator", span, message, Some(hint.to_owned())))
+    Some(cursor.report.error("word-operator", span, message, Some(hint.to_owned())))
 }
 
 /// `4 GB`: what to write for a number and its unit.
-fn unit_apart(parser: &Parser<'_, '_>, word: &str) -> Option<String> {
-    let before = parser.previous().filter(|_| parser.dialect == Dialect::Gangmatch)?;
+fn unit_apart(cursor: &Cursor<'_, '_>, word: &str) -> Option<String> {
+    let before = cursor.previous().filter(|_| cursor.dialect == Dialect::Gangmatch)?;
     let number = matches!(before.kind, TokenKind::Integer(_) | TokenKind::Real(_));
     let letter = word.get(..1)?.to_ascii_uppercase();
     let rest = word.get(1..)?.to_ascii_lowercase();
     let unit = matches!(letter.as_str(), "K" | "M" | "G" | "T") && matches!(rest.as_str(), "" | "b" | "i" | "ib");
-    let text = parser.report.source().get(before.span.start..before.span.end)?;
+    let text = cursor.report.source().get(before.span.start..before.span.end)?;
     (number && unit).then(|| format!("write `{text}{letter}` or `{text}{letter}i` for powers of 1024"))
 }
 
 /// `not a`, `if a then b`: the previous word, read as a name, and what to write instead.
-fn word_before(parser: &Parser<'_, '_>) -> Option<(Span, String, &'static str)> {
-    let token = parser.previous()?;
+fn word_before(cursor: &Cursor<'_, '_>) -> Option<(Span, String, &'static str)> {
+    let token = cursor.previous()?;
     let TokenKind::Name(word) = &token.kind else { return None };
     let hint = match word.to_ascii_lowercase().as_str() {
         "not" => "write `!`",
@@ -216,22 +219,22 @@ fn word_before(parser: &Parser<'_, '_>) -> Option<(Span, String, &'static str)> 
     Some((token.span, word.to_string(), hint))
 }
 
-fn word_before_operand(parser: &mut Parser<'_, '_>) -> Option<Reported> {
-    let (span, word, hint) = word_before(parser)?;
-    let operand = parser.peek().kind.starts_operand();
+fn word_before_operand(cursor: &mut Cursor<'_, '_>) -> Option<Reported> {
+    let (span, word, hint) = word_before(cursor)?;
+    let operand = cursor.peek().kind.starts_operand();
     operand.then(|| {
-        parser.report.error("word-operator", span, format!("`{word}` is not an operator"), Some(hint.to_owned()))
+        cursor.report.error("word-operator", span, format!("`{word}` is not an operator"), Some(hint.to_owned()))
     })
 }
 
 /// The text is an ad only if it begins with a bracket.
-pub(crate) fn no_ad(parser: &mut Parser<'_, '_>) -> Reported {
-    let token = parser.peek();
+pub(crate) fn no_ad(cursor: &mut Cursor<'_, '_>) -> Reported {
+    let token = cursor.peek();
     if token.kind == TokenKind::Bad {
         return Reported;
     }
-    let found = found(parser.report.source(), token);
-    parser.report.error(
+    let found = found(cursor.report.source(), token);
+    cursor.report.error(
         "no-ad",
         token.span,
         format!("expected an ad in brackets, found {found}"),
@@ -257,9 +260,9 @@ pub(crate) fn no_ad_in_list(report: &mut Report<'_>, span: Span) -> Reported {
 }
 
 /// Deeper than the parser goes.
-pub(crate) fn too_deep(parser: &mut Parser<'_, '_>) -> Reported {
-    let span = parser.peek().span;
-    nested_too_deeply(parser.report, span)
+pub(crate) fn too_deep(cursor: &mut Cursor<'_, '_>) -> Reported {
+    let span = cursor.peek().span;
+    nested_too_deeply(cursor.report, span)
 }
 
 /// Deeper than any reader goes.
@@ -399,11 +402,11 @@ fn shortened(text: &str) -> String {
 }
 
 /// A reserved word as the name of an attribute.
-pub(crate) fn reserved_name(parser: &mut Parser<'_, '_>, token: &Token) -> Option<Reported> {
-    let text = snippet(parser.report.source(), token.span);
+pub(crate) fn reserved_name(cursor: &mut Cursor<'_, '_>, token: &Token) -> Option<Reported> {
+    let text = snippet(cursor.report.source(), token.span);
     let reserved = is_reserved(&text);
     reserved.then(|| {
-        parser.report.error(
+        cursor.report.error(
             "reserved-word",
             token.span,
             format!("`{text}` is a reserved word, not an attribute name"),
