@@ -6,9 +6,10 @@
 
 use crate::charges::MemberCharges;
 use crate::explanations::{Failed, explain};
-use crate::finder::{Cycle, Finder, Found, Round};
+use crate::finder::{Cycle, Finder, Round};
 use crate::line::Line;
 use crate::model::{Config, Snapshot};
+use crate::plain::Found;
 use crate::within_quotas::{Within, best_within};
 
 /// Finds the best gang of every root, in order: first those of the submitter with the fewest gangs, then those with a higher priority,

@@ -9,7 +9,7 @@ use policy::Amount;
 use crate::charges::MemberCharges;
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
-use crate::plain::Listed;
+use crate::plain::{Found, Listed};
 use crate::why_not::{Unmatched, Verdict, WhyNot};
 
 /// Finds the best gang of a root, given what the cycle has taken so far. [`Plain`](crate::Plain) defines the result; any other
@@ -75,19 +75,6 @@ pub struct Turn<'s> {
     pub excludes: bool,
     /// The root itself; the fields above are copies, which are faster to read.
     pub root: &'s Root,
-}
-
-/// The result of a search for the best gang.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// The best gang that was found.
-    pub gang: Option<Gang>,
-    /// The steps ran out: a better one, or the only one, may have been missed.
-    pub gave_up: bool,
-    /// The steps that ran out were those of its submitter: with more of them, the result may be another.
-    pub short: bool,
-    /// The evaluator did not confirm the gang that was found first; this one is of the plain search.
-    pub disagreed: bool,
 }
 
 /// The result of one cycle.

@@ -58,14 +58,14 @@ pub use collective::{Charged, Collective, Reached, Spent, Together, Weight, nego
 pub use consent::Consent;
 pub use cycle::negotiate;
 pub use explain::{Shortage, bar, shortage, structural, tried};
-pub use finder::{Answer, Asked, Cycle, Explained, Finder, Found, Left, Round, Turn};
+pub use finder::{Answer, Asked, Cycle, Explained, Finder, Left, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
 pub use lack::Lack;
 pub use left_over::{FindGangs, SideSearches};
 pub use line::service_order;
 pub use model::{AdId, AdKey, Config, Offer, PoolAd, Role, Root, Snapshot, Taken};
-pub use plain::Listed;
+pub use plain::{Found, Listed};
 pub use plain_finder::Plain;
 pub use ports::{Port, Ports};
 pub use preemption::{

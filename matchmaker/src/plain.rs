@@ -14,10 +14,22 @@ use std::ops::ControlFlow;
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::budget::Owners;
 use crate::capacity::Ask;
-use crate::finder::Found;
 use crate::gang::{Edge, Gang};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::sets::SetSizes;
+
+/// The result of a search for the best gang.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The best gang that was found.
+    pub gang: Option<Gang>,
+    /// The steps ran out: a better one, or the only one, may have been missed.
+    pub gave_up: bool,
+    /// The steps that ran out were those of its submitter: with more of them, the result may be another.
+    pub short: bool,
+    /// The evaluator did not confirm the gang that was found first; this one is of the plain search.
+    pub disagreed: bool,
+}
 
 /// The best gang of a root that avoids the excluded offers.
 pub fn best(snapshot: &Snapshot, root: AdId, exclusions: &BTreeSet<AdKey>, config: &Config, now: i64) -> Found {

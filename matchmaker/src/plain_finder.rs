@@ -1,8 +1,8 @@
 //! The plain search as a [`Finder`].
 
 use crate::explain::{contradiction, tried};
-use crate::finder::{Answer, Asked, Explained, Finder, Found, Round, Turn};
-use crate::plain::best;
+use crate::finder::{Answer, Asked, Explained, Finder, Round, Turn};
+use crate::plain::{Found, best};
 
 /// Finds gangs by the plain search.
 #[derive(Debug, Default)]

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use crate::account_queue::{AccountQueue, NumberedCharge};
 use crate::budget::FUEL_OF_A_STEP;
-use crate::finder::{Finder, Found, Round, Turn};
+use crate::finder::{Finder, Round, Turn};
 use crate::gang::Gang;
 use crate::model::{AdKey, Config, Root};
-use crate::plain::{Filter, best_of};
+use crate::plain::{Filter, Found, best_of};
 use crate::why_not::QuotaExceeded;
 
 /// What is known of a root's gang and the quotas.
