@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{BOTTOM, COLOURS, HEIGHT, LEFT, LINE, RIGHT, TOP, WIDTH, ceiling, escaped, framed, number};
+use super::{BOTTOM, COLOURS, HEIGHT, LEFT, LINE, RIGHT, TOP, WIDTH, ceiling, escaped, frame, framed, level, up_title};
 
 /// A chart of bars: one group beside the other, in each group a bar of each series.
 #[derive(Clone, Debug)]
@@ -66,27 +66,10 @@ impl Bars {
     fn axes(&self, top: f64, svg: &mut String) {
         for part in 0..=4u8 {
             let value = top * f64::from(part) / 4.0;
-            let y = up(value, top);
-            let _ = write!(
-                svg,
-                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
-                WIDTH - RIGHT,
-                LEFT - 6.0,
-                y + 4.0,
-                number(value),
-            );
+            level(value, up(value, top), svg);
         }
-        let _ = write!(
-            svg,
-            "<path d=\"M{LEFT} {TOP}V{:.1}H{:.1}\" fill=\"none\" stroke=\"black\"/>\n\
-             <text x=\"16\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {:.1})\">{}</text>\n",
-            HEIGHT - BOTTOM,
-            WIDTH - RIGHT,
-            HEIGHT / 2.0,
-            HEIGHT / 2.0,
-            self.up
-        );
+        frame(svg);
+        up_title(self.up, svg);
     }
 
     fn legend(&self, svg: &mut String) {

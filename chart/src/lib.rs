@@ -94,31 +94,17 @@ impl Chart {
             let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{}</text>", number(value));
         }
         for value in scale.up.levels() {
-            let y = scale.place(0.0, value).1;
-            let _ = write!(
-                svg,
-                "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
-                WIDTH - RIGHT,
-                LEFT - 6.0,
-                y + 4.0,
-                number(value)
-            );
+            level(value, scale.place(0.0, value).1, svg);
         }
-        let _ = write!(
+        frame(svg);
+        let _ = writeln!(
             svg,
-            "<path d=\"M{LEFT} {TOP}V{:.1}H{:.1}\" fill=\"none\" stroke=\"black\"/>\n\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n\
-             <text x=\"16\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {:.1})\">{}</text>\n",
-            HEIGHT - BOTTOM,
-            WIDTH - RIGHT,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             (LEFT + WIDTH - RIGHT) / 2.0,
             HEIGHT - 12.0,
-            self.across,
-            HEIGHT / 2.0,
-            HEIGHT / 2.0,
-            self.up
+            self.across
         );
+        up_title(self.up, svg);
     }
 }
 
@@ -235,6 +221,34 @@ fn ceiling(value: f64) -> f64 {
     let unit = 10f64.powf(value.max(1.0).log10().floor());
     let steps = [1.0, 1.2, 1.6, 2.0, 2.4, 3.2, 4.0, 4.8, 6.0, 8.0, 10.0];
     steps.into_iter().map(|step| step * unit).find(|step| *step >= value).unwrap_or(value)
+}
+
+/// A line across the chart at the height `y`, with its value beside the axis that goes up.
+fn level(value: f64, y: f64, svg: &mut String) {
+    let _ = write!(
+        svg,
+        "<path d=\"M{LEFT} {y:.1}H{:.1}\" stroke=\"#ddd\"/>\n\
+         <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+        WIDTH - RIGHT,
+        LEFT - 6.0,
+        y + 4.0,
+        number(value)
+    );
+}
+
+/// The two axes.
+fn frame(svg: &mut String) {
+    let (down, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
+    let _ = writeln!(svg, "<path d=\"M{LEFT} {TOP}V{down:.1}H{right:.1}\" fill=\"none\" stroke=\"black\"/>");
+}
+
+/// What goes up, beside its axis.
+fn up_title(up: &str, svg: &mut String) {
+    let middle = HEIGHT / 2.0;
+    let _ = writeln!(
+        svg,
+        "<text x=\"16\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 16 {middle:.1})\">{up}</text>"
+    );
 }
 
 /// A number as it stands beside an axis: thousands apart, fractions below 1 only.
