@@ -9,8 +9,10 @@ use serde_json::{Map, Value, json};
 
 use crate::workloads::Gang;
 use crate::workloads::gang::{HOSTNAME, Seat};
-use crate::workloads::marks::{PLACED_BEFORE, bring_in_line, fields, kept_placement, mark_pods, unmark_pods};
-use crate::workloads::place::{list, taken};
+use crate::workloads::marks::{
+    PLACED_BEFORE, bring_in_line, fields, fields_among, kept_placement, mark_pods, unmark_pods,
+};
+use crate::workloads::place::{list, taken, tolerations};
 use crate::workloads::set_pod::Placement;
 use crate::write::patch::Ops;
 use crate::write::work_requests::Raw;
@@ -58,11 +60,7 @@ fn jobs(current: &Raw) -> &[Value] {
 
 /// The placement of each replicated job before any claim: as it was kept, else as it is.
 fn placed_before(current: &Raw) -> Vec<Map<String, Value>> {
-    let now = jobs(current).iter().map(|job| {
-        let mut all = fields(job, POD_SPEC);
-        all.retain(|name, _| PLACEMENT.contains(&name.as_str()));
-        all
-    });
+    let now = jobs(current).iter().map(|job| fields_among(job, POD_SPEC, &PLACEMENT));
     match kept_placement(current) {
         Some(Value::Array(kept)) => kept.into_iter().map(|one| fields(&one, "")).collect(),
         _ => now.collect(),
@@ -84,12 +82,7 @@ fn placed(mut before: Map<String, Value>, seats: &[&Seat]) -> Map<String, Value>
         selector.insert(HOSTNAME.to_owned(), json!(only.hostname));
         before.insert("nodeSelector".to_owned(), Value::Object(selector));
     }
-    let mut tolerations = list(&mut before, "tolerations");
-    for allowed in seats.iter().flat_map(|seat| &seat.tolerations) {
-        if !tolerations.contains(allowed) {
-            tolerations.push(allowed.clone());
-        }
-    }
+    let tolerations = tolerations(&mut before, seats.iter().copied());
     let mut gates = list(&mut before, "schedulingGates");
     if seats.len() > 1 {
         gates.push(json!({"name": GATE_PLACE}));

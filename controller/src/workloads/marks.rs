@@ -86,3 +86,10 @@ fn without_variables(template: &Value) -> Map<String, Value> {
 pub(super) fn fields(object: &Value, path: &str) -> Map<String, Value> {
     object.pointer(path).and_then(Value::as_object).cloned().unwrap_or_default()
 }
+
+/// Those of the fields at this path that have one of these names.
+pub(super) fn fields_among(object: &Value, path: &str, names: &[&str]) -> Map<String, Value> {
+    let mut all = fields(object, path);
+    all.retain(|name, _| names.contains(&name.as_str()));
+    all
+}

@@ -4,7 +4,9 @@ use crds::{ANNOTATION_MATCH, ANNOTATION_MEMBERS, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-use crate::workloads::marks::{PLACED_BEFORE, bring_in_line, fields, kept_placement, mark_pods, unmark_pods};
+use crate::workloads::marks::{
+    PLACED_BEFORE, bring_in_line, fields, fields_among, kept_placement, mark_pods, unmark_pods,
+};
 use crate::workloads::{Gang, job_set, placement, pod};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
@@ -105,11 +107,7 @@ fn restore_batch(ops: Ops, current: &Raw) -> Ops {
 fn placed_before(current: &Raw) -> Map<String, Value> {
     match kept_placement(current) {
         Some(Value::Object(kept)) => kept,
-        _ => {
-            let mut all = fields(&current.spec, "/template/spec");
-            all.retain(|name, _| PLACEMENT.contains(&name.as_str()));
-            all
-        }
+        _ => fields_among(&current.spec, "/template/spec", &PLACEMENT),
     }
 }
 

@@ -4,6 +4,7 @@ use crds::LABEL_MATCH_UID;
 use serde_json::{Map, Value, json};
 
 use crate::workloads::Gang;
+use crate::workloads::gang::Seat;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
@@ -22,17 +23,26 @@ pub(crate) fn placement(pod_spec: &Map<String, Value>, gang: &Gang) -> Map<Strin
         let apart = keep_apart(taken(&mut affinity, "podAntiAffinity"), &gang.uid);
         affinity.insert("podAntiAffinity".to_owned(), Value::Object(apart));
     }
-    let mut tolerations = list(&mut pod_spec, "tolerations");
-    for allowed in gang.seats.iter().flat_map(|seat| &seat.tolerations) {
-        if !tolerations.contains(allowed) {
-            tolerations.push(allowed.clone());
-        }
-    }
+    let tolerations = tolerations(&mut pod_spec, &gang.seats);
     let mut placed = Map::from_iter([("affinity".to_owned(), Value::Object(affinity))]);
     if !tolerations.is_empty() {
         placed.insert("tolerations".to_owned(), Value::Array(tolerations));
     }
     placed
+}
+
+/// The tolerations of a pod specification, taken out, with those of these seats added.
+pub(super) fn tolerations<'s>(
+    pod_spec: &mut Map<String, Value>,
+    seats: impl IntoIterator<Item = &'s Seat>,
+) -> Vec<Value> {
+    let mut all = list(pod_spec, "tolerations");
+    for allowed in seats.into_iter().flat_map(|seat| &seat.tolerations) {
+        if !all.contains(allowed) {
+            all.push(allowed.clone());
+        }
+    }
+    all
 }
 
 /// Terms are alternatives, and what is in one term must all hold: so every term of the author is there once for each node. A
@@ -83,7 +93,6 @@ pub(super) fn list(fields: &mut Map<String, Value>, name: &str) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::gang::Seat;
 
     fn on(nodes: &[&str]) -> Gang {
         let seat = |node: &&str| Seat {
