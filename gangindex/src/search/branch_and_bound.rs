@@ -322,7 +322,7 @@ impl<'a> Pass<'a> {
             }
             let Some(ad) = self.given.snapshot.ad(choice.id) else { continue };
             if assembly.admits(choice.id, ad, 0) {
-                self.try_one(assembly, choice.id, Edge::new(0, port, choice.via), None, agenda, sum)?;
+                self.try_one(assembly, (choice.id, Edge::new(0, port, choice.via)), None, agenda, sum)?;
             } else {
                 self.passed += 1;
             }
@@ -342,7 +342,7 @@ impl<'a> Pass<'a> {
         for (id, ad) in snapshot.ads() {
             if assembly.admits(id, ad, member) {
                 for via in ad.ports.entries() {
-                    self.try_one(assembly, id, Edge::new(member, port, via), None, agenda, so_far)?;
+                    self.try_one(assembly, (id, Edge::new(member, port, via)), None, agenda, so_far)?;
                 }
             } else {
                 self.passed += 1;
@@ -367,8 +367,7 @@ impl<'a> Pass<'a> {
     fn try_one(
         &mut self,
         assembly: &mut Assembly<'a>,
-        id: AdId,
-        edge: Edge,
+        (id, edge): (AdId, Edge),
         then: Option<Task>,
         agenda: &mut Vec<Task>,
         so_far: Option<Score>,

@@ -133,7 +133,7 @@ impl<'a> Pass<'a> {
             }
             let then = Task::Extend(OpenSet { size: size + 1, last: Some(id), ..set });
             for via in ad.ports.entries().filter(|own| via.is_none_or(|via| via == *own)) {
-                self.try_one(assembly, id, Edge::new(member, port, via), Some(then), agenda, None)?;
+                self.try_one(assembly, (id, Edge::new(member, port, via)), Some(then), agenda, None)?;
             }
         }
         ControlFlow::Continue(())
