@@ -78,11 +78,6 @@ impl Leg {
         Leg { hold, parent: None, agent: None }
     }
 
-    /// An offer with an agent, that works for the root.
-    pub fn of_agent(hold: Hold, agent: Agent) -> Leg {
-        Leg { hold, parent: None, agent: Some(agent) }
-    }
-
     /// The same, working for another leg.
     #[must_use]
     pub fn below(self, parent: usize) -> Leg {

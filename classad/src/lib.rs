@@ -71,6 +71,6 @@ pub use name::{Name, RESERVED_WORDS, SCOPE_WORDS, is_language_word, is_scope_wor
 pub use reader::Reader;
 pub use render::{Colour, Output, render};
 pub use spelling::similar;
-pub use text::{Form, Reading, parse_ad, parse_any, parse_expr, parse_json, parse_long, read_ad, read_ads, read_expr};
+pub use text::{Form, Reading, parse_ad, parse_expr, parse_json, parse_long, read_ad, read_ads, read_expr};
 pub use value::Value;
 pub use write::{Unwritable, write_ads};

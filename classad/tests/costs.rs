@@ -4,7 +4,7 @@
 mod tests {
     use classad::{
         Bill, Context, Dialect, Env, Exhausted, Limit, Limits, Name, Value, conjuncts, constant, eval_billed, format,
-        lint, lint_ad, never_true, parse_ad, parse_any, parse_expr, read_ads, read_expr, references, write_ads,
+        lint, lint_ad, never_true, parse_ad, parse_expr, read_ad, read_ads, read_expr, references, write_ads,
     };
 
     /// The value of an expression in an ad, and the steps that it took.
@@ -330,7 +330,7 @@ mod tests {
             assert!(lint_ad(&ad, &whole, &[]).len() <= 100, "{what}");
             assert!(format(&whole, Dialect::Gangmatch).is_ok(), "{what}");
             let json = write_ads(std::slice::from_ref(&ad), classad::Form::Json).unwrap();
-            assert!(parse_any(&json, Dialect::Gangmatch).is_ok(), "{what}");
+            assert!(read_ad(&json, Dialect::Gangmatch, classad::Form::Any).into_result().is_ok(), "{what}");
             if let Ok(long) = ad.to_long() {
                 assert!(read_ads(&long, Dialect::Gangmatch).read.is_some(), "{what}");
             }

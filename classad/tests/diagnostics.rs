@@ -558,17 +558,12 @@ mod tests {
 
     #[test]
     fn the_three_forms_are_told_apart_and_agree() {
-        let brackets = classad::parse_any(
-            "// x\n[ A = 1; S = \"a\\\"b\\\\c\"; L = { 1,B }; N = [ c = 2 ]; R = A + 1; U = undefined ]",
-            Dialect::Gangmatch,
-        );
-        let long = classad::parse_any(
-            "# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\nN = [c = 2]\nR = A + 1\nU = undefined\n",
-            Dialect::Gangmatch,
-        );
-        let json = classad::parse_any(
+        let read = |text: &str| classad::read_ad(text, Dialect::Gangmatch, classad::Form::Any).into_result();
+        let brackets =
+            read("// x\n[ A = 1; S = \"a\\\"b\\\\c\"; L = { 1,B }; N = [ c = 2 ]; R = A + 1; U = undefined ]");
+        let long = read("# x\nA = 1\nS = \"a\\\"b\\c\"\nL = {1, B}\nN = [c = 2]\nR = A + 1\nU = undefined\n");
+        let json = read(
             r#" {"A": 1, "S": "a\"b\\c", "L": [1, "\/Expr(B)\/"], "N": {"c": 2}, "R": "\/Expr(A + 1)\/", "U": null}"#,
-            Dialect::Gangmatch,
         );
         assert_eq!(brackets, long);
         assert_eq!(brackets, json);

@@ -2,7 +2,7 @@
 
 #[cfg(test)]
 mod tests {
-    use classad::{Dialect, format, parse_ad, parse_any, parse_expr};
+    use classad::{Dialect, Form, format, parse_ad, parse_expr, read_ad};
     use insta::assert_snapshot;
     use proptest::prelude::*;
 
@@ -208,12 +208,12 @@ mod tests {
                 // Words that would run together stay apart.
                 text.push_str(if separator.is_empty() { " " } else { separator });
             }
-            let before = parse_any(&text, Dialect::Htcondor).map(classad::Expr::ad).or_else(|_| parse_expr(&text, Dialect::Htcondor));
+            let before = read_ad(&text, Dialect::Htcondor, Form::Any).into_result().map(classad::Expr::ad).or_else(|_| parse_expr(&text, Dialect::Htcondor));
             let Ok(before) = before else { return Ok(()) };
             let once = format(&text, Dialect::Htcondor);
             prop_assert!(once.is_ok(), "{}\n{:?}", text, once);
             let once = once.unwrap();
-            let after = parse_any(&once, Dialect::Htcondor).map(classad::Expr::ad).or_else(|_| parse_expr(&once, Dialect::Htcondor));
+            let after = read_ad(&once, Dialect::Htcondor, Form::Any).into_result().map(classad::Expr::ad).or_else(|_| parse_expr(&once, Dialect::Htcondor));
             prop_assert_eq!(after.as_ref(), Ok(&before), "{}\nbecame\n{}", text, once);
             prop_assert_eq!(comments(&text), comments(&once), "{}\nbecame\n{}", text, once);
             let twice = format(&once, Dialect::Htcondor);

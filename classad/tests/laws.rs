@@ -112,7 +112,7 @@ mod tests {
 
         #[test]
         fn any_text_is_refused_or_read(text in "\\PC{0,60}") {
-            for read in [classad::parse_any(&text, Dialect::Gangmatch), parse_ad(&text, Dialect::Htcondor)] {
+            for read in [classad::read_ad(&text, Dialect::Gangmatch, classad::Form::Any).into_result(), parse_ad(&text, Dialect::Htcondor)] {
                 if let Err(diagnostics) = read {
                     prop_assert!(diagnostics.iter().all(|one| !one.message.is_empty() && !one.message.ends_with('.')));
                     prop_assert!(!diagnostics.is_empty());

@@ -192,7 +192,7 @@ impl crate::setting::Member {
     /// The leg of a claim that has nothing yet.
     pub(crate) fn free(&self) -> claiming::Leg {
         let leg = match self.agent {
-            true => claiming::Leg::of_agent(Hold::Free, Agent::default()),
+            true => claiming::Leg { agent: Some(Agent::default()), ..claiming::Leg::auto(Hold::Free) },
             false => claiming::Leg::auto(Hold::Free),
         };
         self.parent.map_or(leg, |parent| leg.below(parent))

@@ -132,7 +132,7 @@ fn a_whole_set_is_reserved_before_it_is_verified() {
 
 #[test]
 fn inner_agents_are_born_waiting() {
-    let agent = Leg::of_agent(Hold::Free, Agent::default());
+    let agent = Leg { agent: Some(Agent::default()), ..Leg::auto(Hold::Free) };
     let claim = Claim::seen(
         Decision::Pending,
         Hold::Free,

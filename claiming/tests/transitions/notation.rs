@@ -60,8 +60,8 @@ fn claim(text: &str) -> (Claim, u64) {
 fn leg(text: &str) -> Leg {
     let head = text.split(['+', '^']).next().unwrap();
     let mut leg = match head {
-        "agent" => Leg::of_agent(Hold::Held, agent(text)),
-        "agent_free" => Leg::of_agent(Hold::Free, Agent::default()),
+        "agent" => Leg { agent: Some(agent(text)), ..Leg::auto(Hold::Held) },
+        "agent_free" => Leg { agent: Some(Agent::default()), ..Leg::auto(Hold::Free) },
         hold => Leg::auto(named(HOLDS, hold)),
     };
     if let Some((_, rest)) = text.split_once('^') {

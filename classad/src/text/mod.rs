@@ -83,14 +83,6 @@ pub fn parse_json(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
     read_ad(text, dialect, Form::Json).into_result()
 }
 
-/// Reads an ad in any form.
-///
-/// # Errors
-/// If the text is not an ad in the form that its first character indicates.
-pub fn parse_any(text: &str, dialect: Dialect) -> Result<Ad, Diagnostics> {
-    read_ad(text, dialect, Form::Any).into_result()
-}
-
 /// Reads the whole text as one expression and keeps the warnings.
 #[must_use]
 pub fn read_expr(text: &str, dialect: Dialect) -> Reading<Expr> {
