@@ -84,7 +84,7 @@ pub(crate) fn closure(offer: OfferRef<'_>, objects: &Objects, inputs: &CycleInpu
 }
 
 /// Why a Machine cannot be claimed because of its node, if so; `None` also for an offer without a node, and if nodes are not watched.
-pub fn node_problem(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeProblem> {
+fn node_problem(offer: OfferRef<'_>, objects: &Objects) -> Option<NodeProblem> {
     let nodes = objects.nodes.as_ref()?;
     let name = offer.node_name?;
     let Some(node) = nodes.get(name) else { return Some(NodeProblem::Missing) };

@@ -65,7 +65,7 @@ pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};
 pub use budget::Limits;
 pub use changes::Changes;
 pub use claim_ref::{ClaimRef, is_foreign};
-pub use closure::{Closure, NodeProblem, node_problem};
+pub use closure::{Closure, NodeProblem};
 pub use consent::{consent, selects, trusted};
 pub use cycle_inputs::{AssumedGang, CycleInputs};
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
@@ -83,7 +83,7 @@ pub use nominations::{
 pub use objects::{Objects, Preemptor, Stored};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained, why_held_for_others};
 pub use offer_ref::OfferRef;
-pub use preemption::{PreemptionInput, mode_of, preemption_input, reason_of};
+pub use preemption::{PreemptionInput, preemption_input, reason_of};
 pub use readiness::{alive, matched_reason, not_ready, overcommitted, ready, why_not_others};
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};

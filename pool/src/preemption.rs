@@ -63,7 +63,7 @@ pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<Preemp
 }
 
 /// The mode of a reason.
-pub fn mode_of(reason: PreemptionReason) -> Mode {
+fn mode_of(reason: PreemptionReason) -> Mode {
     match reason {
         PreemptionReason::Rank => Mode::Rank,
         PreemptionReason::Reclaim => Mode::Reclaim,
