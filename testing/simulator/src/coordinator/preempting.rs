@@ -167,7 +167,7 @@ impl Coordinator {
             };
             if self.planted == Planted::DropsEarly && known.victims.iter().any(|claim| *claim != VictimClaim::Committed)
             {
-                self.drop_nomination(own, job, &nomination, NominationEnd::Withdrawn, now_ms, requests);
+                self.drop_nomination(own, job, (&nomination, NominationEnd::Withdrawn), now_ms, requests);
                 continue;
             }
             for step in nomination_steps(&known) {
@@ -181,7 +181,7 @@ impl Coordinator {
                         claimed.push((job.0, legs.collect()));
                     }
                     NominationStep::Drop(end) if self.planted != Planted::NeverDrops => {
-                        self.drop_nomination(own, job, &nomination, end, now_ms, requests);
+                        self.drop_nomination(own, job, (&nomination, end), now_ms, requests);
                     }
                     NominationStep::Drop(_) | NominationStep::Store | NominationStep::Judge => {}
                 }
@@ -194,8 +194,7 @@ impl Coordinator {
         &mut self,
         own: &mut Preempting,
         (job, uid): (u8, Uid),
-        nomination: &Nomination,
-        end: NominationEnd,
+        (nomination, end): (&Nomination, NominationEnd),
         now_ms: u64,
         requests: &mut Vec<Request>,
     ) {
