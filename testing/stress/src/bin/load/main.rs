@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use clap::{Parser, ValueEnum};
+use clap::{Args, Parser, ValueEnum};
 
 use crate::commits::Commits;
 use crate::report::Measured;
@@ -47,12 +47,31 @@ struct LoadArguments {
     /// Measure how fast a queue of each of these lengths drains instead, with room for a hundred gangs.
     #[arg(long, value_delimiter = ',', num_args = 0.., default_missing_value = "1000,20000")]
     drain: Option<Vec<usize>>,
+    #[command(flatten)]
+    sets: SetFlags,
+    #[command(flatten)]
+    work: WorkFlags,
+    #[command(flatten)]
+    attack: AttackFlags,
+    /// Further flags of the controller, as `--name=value`.
+    #[arg(last = true)]
+    flags: Vec<String>,
+}
+
+// Gangs of many machines. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+struct SetFlags {
     /// Measure so many gangs of many machines and one license instead, one after the other.
     #[arg(long)]
     sets: Option<usize>,
     /// How many machines each has, with `--sets`.
     #[arg(long, default_value_t = 32)]
     size: usize,
+}
+
+// Jobs with pods. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+struct WorkFlags {
     /// Give each job a pod, on as many nodes as there are machines, and measure how well the seats of the licenses are used.
     #[arg(long)]
     work: bool,
@@ -62,6 +81,11 @@ struct LoadArguments {
     /// The shortest and the longest work of a pod in seconds, with `--work`: 5-60.
     #[arg(long, default_value = "5-60", value_parser = span)]
     seconds: (u64, u64),
+}
+
+// Attacks. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+struct AttackFlags {
     /// Measure what other tenants notice of attacks instead: of these rows, for example b4,b7, or of all.
     #[arg(long, value_enum, ignore_case = true, value_delimiter = ',', num_args = 0..)]
     attack: Option<Vec<attack::Row>>,
@@ -71,9 +95,6 @@ struct LoadArguments {
     /// How many objects an attack is made of, in percent, with `--attack`.
     #[arg(long, default_value_t = 100)]
     scale: usize,
-    /// Further flags of the controller, as `--name=value`.
-    #[arg(last = true)]
-    flags: Vec<String>,
 }
 
 /// How jobs arrive.
@@ -91,13 +112,17 @@ pub(crate) enum Pattern {
 async fn main() -> ExitCode {
     let arguments = LoadArguments::parse();
     let done = match &arguments.drain {
-        _ if let Some(only) = &arguments.attack => {
-            let wish = attack::AttackOptions { only: only.clone(), samples: arguments.samples, scale: arguments.scale };
+        _ if let Some(only) = &arguments.attack.attack => {
+            let wish = attack::AttackOptions {
+                only: only.clone(),
+                samples: arguments.attack.samples,
+                scale: arguments.attack.scale,
+            };
             attack::run(&wish, &arguments.flags).await
         }
-        _ if let Some(samples) = arguments.sets => sets::run(samples, arguments.size, &arguments.flags).await,
+        _ if let Some(samples) = arguments.sets.sets => sets::run(samples, arguments.sets.size, &arguments.flags).await,
         Some(depths) => drain::run(depths, &arguments.flags).await,
-        None if arguments.work => work::run(&wish(&arguments), &arguments.flags).await,
+        None if arguments.work.work => work::run(&wish(&arguments), &arguments.flags).await,
         None => run(&arguments).await,
     };
     match done {
@@ -121,8 +146,8 @@ fn wish(arguments: &LoadArguments) -> work::WorkOptions {
         jobs: arguments.jobs,
         nodes: arguments.machines,
         licenses: arguments.licenses,
-        seats: arguments.seats,
-        seconds: arguments.seconds,
+        seats: arguments.work.seats,
+        seconds: arguments.work.seconds,
     }
 }
 
