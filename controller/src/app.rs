@@ -49,10 +49,11 @@ const BEAT: Duration = Duration::from_secs(5);
 pub async fn run(config: Config) -> anyhow::Result<()> {
     let identity = config.identity(std::process::id(), Timestamp::now());
     let client = connect(config.kubeconfig.as_deref(), &identity).await?;
-    let page = config.page.map(|address| TcpListener::bind(address).with_context(|| format!("--page={address}")));
+    let page =
+        config.serving.page.map(|address| TcpListener::bind(address).with_context(|| format!("--page={address}")));
     let page = page.transpose()?;
     let operator = Operator { page, ..Operator::new(client, &identity, Clock::system(), config) };
-    let (health, metrics, listen) = (operator.health.clone(), operator.metrics.clone(), operator.config.listen);
+    let (health, metrics, listen) = (operator.health.clone(), operator.metrics.clone(), operator.config.serving.listen);
     let mut probes = tokio::task::spawn_blocking(move || probes::run(health, metrics, listen));
     let (mut terminated, mut interrupted) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut outcome = Ok(());

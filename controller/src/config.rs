@@ -22,18 +22,8 @@ pub struct Config {
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The address on which /livez, /readyz and /metrics are served.
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
-    pub(crate) listen: SocketAddr,
-
-    /// The address on which a page for people is served. It shows each viewer what that viewer may list, and needs the
-    /// rights to create TokenReviews and SubjectAccessReviews. Default: no page.
-    #[arg(long, value_name = "ADDRESS")]
-    pub(crate) page: Option<SocketAddr>,
-
-    /// The namespaces whose Licenses have metrics of their own, with namespace and name as labels. Default: none.
-    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
-    pub(crate) license_metrics: Vec<String>,
+    #[command(flatten)]
+    pub(crate) serving: ServingFlags,
 
     #[command(flatten)]
     pub(crate) cycle: CycleFlags,
@@ -67,6 +57,23 @@ pub struct Config {
     /// The format of log lines.
     #[arg(long, value_enum, default_value_t = LogFormat::Text)]
     pub(crate) log_format: LogFormat,
+}
+
+// What is served for people and for monitoring. Not a doc comment: clap would take it for the description of the program.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ServingFlags {
+    /// The address on which /livez, /readyz and /metrics are served.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    pub(crate) listen: SocketAddr,
+
+    /// The address on which a page for people is served. It shows each viewer what that viewer may list, and needs the
+    /// rights to create TokenReviews and SubjectAccessReviews. Default: no page.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) page: Option<SocketAddr>,
+
+    /// The namespaces whose Licenses have metrics of their own, with namespace and name as labels. Default: none.
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    pub(crate) license_metrics: Vec<String>,
 }
 
 // When cycles begin and end, and how much they do. Not a doc comment: clap would take it for the description of the program.

@@ -102,7 +102,7 @@ impl Step<'_> {
                 self.report_end(&job, &ended);
                 if ended.reason == Reason::Preempted {
                     let lost = self.charge_seconds();
-                    self.context.metrics.accounts.preempted(preempted_reason(&ended.message).1, lost);
+                    self.context.metrics.accounts.nominations.preempted(preempted_reason(&ended.message).1, lost);
                 }
                 count_gave_up(&self.context.metrics, &job);
                 Ok(Event::RootFreed)

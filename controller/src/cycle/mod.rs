@@ -11,6 +11,7 @@ pub(crate) mod overdrafts;
 pub(crate) mod placing;
 mod running;
 pub(crate) mod timer_queue;
+mod writers;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -23,7 +24,6 @@ use pool::{Changes, JobState, ObjectKey, Objects, Provenance, SnapshotBuilder, j
 use tokio::sync::watch as signals;
 use tokio::time::Instant;
 
-use crate::accounts::Accounting;
 use crate::claims::{Claims, DirtyClaims, Known, View, lost_entries, newest_epoch_of};
 use crate::config::Config;
 use crate::cycle::gathering::Gathering;
@@ -32,15 +32,11 @@ use crate::cycle::overdrafts::Overdrafts;
 use crate::cycle::timer_queue::TimerQueue;
 use crate::metrics::census::census;
 use crate::metrics::level;
-use crate::nodes::MachineReconciler;
 use crate::nominations::Nominations;
 use crate::probes::Health;
 use crate::status::{Finding, Findings};
-use crate::watch::rereader::Rereader;
-use crate::write::job_creator::JobCreator;
-use crate::write::pod_placer::PodPlacer;
-use crate::write::statuses::Statuses;
 use running::{Running, finished};
+use writers::Writers;
 
 /// How many times as long as a look takes, the next one is put off; and for how long at most.
 const ROUNDS_APART: u32 = 9;
@@ -64,14 +60,9 @@ pub(crate) struct Negotiator {
     search: Search,
     last: LastCycle,
     dirty: DirtyClaims,
-    statuses: Statuses,
-    nodes: MachineReconciler,
-    accounts: Accounting,
+    writers: Writers,
     nominations: Nominations,
     gathering: Gathering,
-    job_creator: JobCreator,
-    pod_placer: PodPlacer,
-    rereader: Rereader,
     upkeep: Upkeep,
     /// When the next round is, if nothing changes, and why.
     timers: TimerQueue<Due>,
@@ -241,14 +232,9 @@ impl Negotiator {
             search,
             last: LastCycle { findings: BTreeMap::new(), saw_all: true, backlog: None },
             dirty: DirtyClaims::default(),
-            statuses: Statuses::default(),
-            nodes: MachineReconciler::default(),
-            accounts: Accounting::default(),
+            writers: Writers::default(),
             nominations: Nominations::default(),
             gathering,
-            job_creator: JobCreator::default(),
-            pod_placer: PodPlacer::default(),
-            rereader: Rereader::default(),
             upkeep: Upkeep { repair_at_ms: 0, may_be_wiped: true, whole_at_ms: 0, census_at_ms: 0, shares_at_ms: 0 },
             timers: TimerQueue::default(),
         }
@@ -272,12 +258,7 @@ impl Negotiator {
                 biased;
                 _ = stopping.wait_for(|is_stopping| *is_stopping) => break,
                 done = finished(&mut running) => due |= self.end_cycle(done),
-                () = self.statuses.written(&self.claims.context) => {}
-                () = self.nodes.written(&self.claims.context) => {}
-                () = self.accounts.written(&self.claims.context) => {}
-                () = self.job_creator.made() => {}
-                () = self.pod_placer.placed() => {}
-                () = self.rereader.read() => {}
+                () = self.writers.answered(&self.claims.context) => {}
                 () = self.claims.context.cache.changed() => {
                     if let Ok(done) = tokio::time::timeout(gather, finished(&mut running)).await {
                         due |= self.end_cycle(done);
@@ -290,9 +271,9 @@ impl Negotiator {
         {
             let mut objects = self.claims.context.cache.lock();
             let changes = objects.take_changes();
-            self.accounts.note(&changes, &objects, &self.claims.context);
+            self.writers.accounts.note(&changes, &objects, &self.claims.context);
         }
-        self.accounts.store_all(&self.claims.context).await;
+        self.writers.accounts.store_all(&self.claims.context).await;
     }
 
     /// Looks at what has changed, once, and begins whatever follows from it. The cache is locked meanwhile: nothing changes.
@@ -312,10 +293,10 @@ impl Negotiator {
         // 5. Write statuses, now that it is known whether a cycle runs: a job that it looks at hears more in a moment.
         self.write_statuses(objects, running.is_some() || *due);
         // 6. Create the Jobs of labelled workloads and the Machines of nodes, place pods, store accounts: a later round sees it.
-        self.job_creator.begin(&claims.context, objects);
-        self.pod_placer.begin(&claims.context, objects);
-        self.timers.set_to(Due::Machines, self.nodes.begin(&claims.context, objects, claims.context.now_ms()));
-        self.timers.set_to(Due::Accounts, self.accounts.begin(&claims.context, objects));
+        self.writers.job_creator.begin(&claims.context, objects);
+        self.writers.pod_placer.begin(&claims.context, objects);
+        self.timers.set_to(Due::Machines, self.writers.nodes.begin(&claims.context, objects, claims.context.now_ms()));
+        self.timers.set_to(Due::Accounts, self.writers.accounts.begin(&claims.context, objects));
         self.timers.set_to(
             Due::Nominations,
             self.nominations.next_ms(objects, second_of(claims.context.now_ms())).map(together),
@@ -328,7 +309,7 @@ impl Negotiator {
         let context = &self.claims.context;
         if context.now_ms() >= self.upkeep.census_at_ms {
             self.upkeep.census_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
-            context.metrics.pool.set(&census(objects, &self.config.license_metrics, context.clock.now()));
+            context.metrics.pool.set(&census(objects, &self.config.serving.license_metrics, context.clock.now()));
         }
     }
 
@@ -345,21 +326,21 @@ impl Negotiator {
         }
         *due |= self.timers.expired(claims.context.now_ms()).into_iter().any(Due::is_for_cycle);
         self.timers.set_to(Due::Silence, silence_ms);
-        self.rereader.begin(&claims.context, objects);
+        self.writers.rereader.begin(&claims.context, objects);
         if claims.context.cluster.leadership.epoch().is_some_and(|epoch| newest_epoch_of(&changes, objects) > epoch) {
             tracing::warn!("another replica has led since: this term is over");
             claims.context.cluster.leadership.resign();
         }
         claims.verify_offers(&changes, objects);
         self.gathering.note(&changes, objects, (claims.context.clock.now(), claims.context.now_ms()));
-        self.accounts.note(&changes, objects, &claims.context);
+        self.writers.accounts.note(&changes, objects, &claims.context);
         self.dirty.note(&changes, objects);
         self.dirty.may_exit(self.nominations.note(&changes, objects, &claims));
-        self.statuses.pending.note(&changes, objects);
+        self.writers.statuses.pending.note(&changes, objects);
         self.upkeep.may_be_wiped |= !changes.matches.is_empty() || offers_changed;
         for finished in claims.in_flight.take_finished() {
             self.dirty.landed(&finished.key, &finished.uid, objects);
-            self.statuses.pending.touch_job(&finished.job, objects);
+            self.writers.statuses.pending.touch_job(&finished.job, objects);
         }
     }
 
@@ -377,7 +358,7 @@ impl Negotiator {
     fn write_statuses(&mut self, objects: &Objects, searching: bool) {
         self.back_off(objects);
         let findings = Findings { all: &self.last.findings, searching: searching || !self.last.saw_all };
-        self.statuses.begin(&self.claims.context, &self.claims.in_flight, objects, &findings);
+        self.writers.statuses.begin(&self.claims.context, &self.claims.in_flight, objects, &findings);
         let metrics = &self.claims.context.metrics;
         metrics.claims.in_flight.set(level(self.claims.in_flight.len()));
         let backlog = self.last.backlog.as_ref().map_or(0, |backlog| backlog.gangs.len());
@@ -427,7 +408,7 @@ impl Negotiator {
                 tokio::spawn(claims.clone().drive(view, under_way));
             }
         }
-        for (key, uid) in self.accounts.prunable(due.outlived, objects, &claims.context) {
+        for (key, uid) in self.writers.accounts.prunable(due.outlived, objects, &claims.context) {
             let claims = claims.clone();
             tokio::spawn(async move { claims.context.cluster.delete::<Match>(&key, &uid).await });
         }
@@ -496,7 +477,7 @@ impl Negotiator {
         held.extend(self.gathering.held().map(|(uid, told)| (uid.clone(), told.clone())));
         for (uid, finding) in held {
             if !self.last.findings.get(&uid).is_some_and(|known| known.says(&finding)) {
-                self.statuses.pending.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
+                self.writers.statuses.pending.found(&uid, &finding, objects, (self.claims.context.clock.now(), now_ms));
                 self.last.findings.insert(uid, Arc::new(finding));
             }
         }
@@ -533,10 +514,10 @@ impl Negotiator {
             (Due::Search, ahead(Some(search.rest_until_ms).filter(|_| due))),
             (Due::Regular, ahead(Some(search.regular_at_ms))),
             (Due::Reasons, ahead(search.reasons_at_ms)),
-            (Due::Statuses, self.statuses.next_ms(now)),
-            (Due::JobCreator, self.job_creator.next_ms(now)),
-            (Due::PodPlacer, self.pod_placer.next_ms(now)),
-            (Due::Rereader, self.rereader.next_ms(now)),
+            (Due::Statuses, self.writers.statuses.next_ms(now)),
+            (Due::JobCreator, self.writers.job_creator.next_ms(now)),
+            (Due::PodPlacer, self.writers.pod_placer.next_ms(now)),
+            (Due::Rereader, self.writers.rereader.next_ms(now)),
             (Due::Census, ahead(Some(upkeep.census_at_ms))),
         ];
         times.into_iter().for_each(|(part, at_ms)| self.timers.set_to(part, at_ms));

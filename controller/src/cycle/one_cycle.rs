@@ -36,7 +36,7 @@ impl Negotiator {
         (pool.frugal, pool.barred) = (self.search.costly_jobs.pausing(now_ms), inputs.barred.clone());
         let now = self.claims.context.clock.now();
         let begun = Instant::now();
-        pool.policy = self.accounts.policy(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
+        pool.policy = self.writers.accounts.policy(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
         if pool.roots.is_empty() {
             self.keep_findings(&BTreeMap::new(), objects, now_ms);
             self.count_waiting(0);
@@ -120,7 +120,7 @@ impl Negotiator {
             self.claims.context.metrics.accounts.policy_time.observe(done.policy_took.as_secs_f64());
         }
         self.count_shares(&pool);
-        placed.iter().for_each(|placed| self.claims.context.metrics.cycles.placed(placed));
+        placed.iter().for_each(|placed| self.claims.context.metrics.cycles.placing.placed(placed));
         let found_ms = self.claims.context.now_ms();
         self.search.rest_until_ms = found_ms.saturating_add(resting_ms(took));
         let claims = self.claims.clone();
@@ -172,7 +172,7 @@ impl Negotiator {
             if told.get(uid).is_some_and(same) {
                 continue;
             }
-            self.statuses.pending.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
+            self.writers.statuses.pending.found(uid, finding, objects, (self.claims.context.clock.now(), now_ms));
             told.insert(uid.clone(), Arc::clone(finding));
         }
     }

@@ -97,10 +97,16 @@ pub(crate) struct CycleMetrics {
     pub(crate) jobs_over_budget: Gauge,
     pub(crate) searches_cut_short: Counter,
     pub(crate) disagreements: Counter,
-    placing_gangs: Levels<1>,
-    placing_pinned: Gauge,
-    placing_steps: Gauge,
-    placing_duration: Histogram,
+    pub(crate) placing: PlacingMetrics,
+}
+
+/// Metrics of cycles that place jobs together.
+#[derive(Debug)]
+pub(crate) struct PlacingMetrics {
+    gangs: Levels<1>,
+    pinned: Gauge,
+    steps: Gauge,
+    duration: Histogram,
 }
 
 /// Metrics of accounts.
@@ -114,16 +120,28 @@ pub(crate) struct AccountMetrics {
     charge_capacity: Gauge,
     writes: Labelled<1, Counter>,
     pub(crate) lag_seconds: Gauge,
-    nominations: Labelled<1, Gauge>,
-    nominations_ended: Labelled<2, Counter>,
-    preemptions: Labelled<1, Counter>,
-    pub(crate) nominations_overdue: Gauge,
-    preempted_charge: Counter,
+    pub(crate) nominations: NominationMetrics,
     share_gap: Gauge<f64, AtomicU64>,
-    account_charge_held: Levels<1, String>,
-    account_share: Levels<1, String>,
-    account_usage: Levels<1, String>,
-    account_waiting: Levels<1, String>,
+    each: EachAccount,
+}
+
+/// Metrics of nominations, and of preemption.
+#[derive(Debug)]
+pub(crate) struct NominationMetrics {
+    stand: Labelled<1, Gauge>,
+    ended: Labelled<2, Counter>,
+    preemptions: Labelled<1, Counter>,
+    pub(crate) overdue: Gauge,
+    preempted_charge: Counter,
+}
+
+/// Metrics of single accounts, by name.
+#[derive(Debug)]
+struct EachAccount {
+    charge_held: Levels<1, String>,
+    share: Levels<1, String>,
+    usage: Levels<1, String>,
+    waiting: Levels<1, String>,
 }
 
 impl Default for Metrics {
@@ -260,21 +278,8 @@ impl CycleMetrics {
             jobs_over_budget: add(all, &table::JOBS_OVER_BUDGET),
             searches_cut_short: add(all, &table::SEARCHES_CUT_SHORT),
             disagreements: add(all, &table::DISAGREEMENTS),
-            placing_gangs: Levels::new(all, &table::PLACING_GANGS),
-            placing_pinned: add(all, &table::PLACING_PINNED),
-            placing_steps: add(all, &table::PLACING_STEPS),
-            placing_duration: add_histogram(all, &table::PLACING_DURATION, &BOUNDS),
+            placing: PlacingMetrics::new(all),
         }
-    }
-
-    /// The jobs of a cycle were placed together.
-    pub(crate) fn placed(&self, placed: &Placed) {
-        let Placed { in_turn, gangs, bound, pinned, steps, took, passed_over: _ } = placed;
-        let levels = [("in_turn", in_turn), ("placed", gangs), ("bound", bound)];
-        self.placing_gangs.set(&levels.iter().map(|(by, gangs)| ([*by], level(**gangs))).collect(), Gone::Removed);
-        self.placing_pinned.set(level(*pinned));
-        self.placing_steps.set(i64::try_from(*steps).unwrap_or(i64::MAX));
-        self.placing_duration.observe(took.as_secs_f64());
     }
 
     /// Namespaces of whose jobs, or whose offers, so many exceeded their budget.
@@ -289,6 +294,33 @@ impl CycleMetrics {
     }
 }
 
+impl PlacingMetrics {
+    fn new(all: &mut Registry) -> PlacingMetrics {
+        PlacingMetrics {
+            gangs: Levels::new(all, &table::PLACING_GANGS),
+            pinned: add(all, &table::PLACING_PINNED),
+            steps: add(all, &table::PLACING_STEPS),
+            duration: add_histogram(all, &table::PLACING_DURATION, &BOUNDS),
+        }
+    }
+
+    /// The jobs of a cycle were placed together.
+    pub(crate) fn placed(&self, placed: &Placed) {
+        let Placed { in_turn, gangs, bound, pinned, steps, took, passed_over: _ } = placed;
+        let levels = [("in_turn", in_turn), ("placed", gangs), ("bound", bound)];
+        self.gangs.set(&levels.iter().map(|(by, gangs)| ([*by], level(**gangs))).collect(), Gone::Removed);
+        self.pinned.set(level(*pinned));
+        self.steps.set(i64::try_from(*steps).unwrap_or(i64::MAX));
+        self.duration.observe(took.as_secs_f64());
+    }
+
+    /// This replica does not lead: it places nothing.
+    fn stand_by(&self) {
+        self.gangs.set(&BTreeMap::new(), Gone::Removed);
+        self.pinned.set(0);
+    }
+}
+
 impl AccountMetrics {
     fn new(all: &mut Registry) -> AccountMetrics {
         AccountMetrics {
@@ -300,33 +332,10 @@ impl AccountMetrics {
             policy_time: add_histogram(all, &table::POLICY_TIME, &BOUNDS),
             writes: Labelled::new(all, &table::ACCOUNT_WRITES),
             lag_seconds: add(all, &table::ACCOUNTING_LAG),
-            nominations: Labelled::new(all, &table::NOMINATIONS),
-            nominations_ended: Labelled::new(all, &table::NOMINATIONS_ENDED),
-            preemptions: Labelled::new(all, &table::PREEMPTIONS),
-            nominations_overdue: add(all, &table::NOMINATIONS_OVERDUE),
-            preempted_charge: add(all, &table::PREEMPTED_CHARGE),
+            nominations: NominationMetrics::new(all),
             share_gap: add(all, &table::SHARE_GAP),
-            account_charge_held: Levels::new(all, &table::ACCOUNT_CHARGE_HELD),
-            account_share: Levels::new(all, &table::ACCOUNT_SHARE),
-            account_usage: Levels::new(all, &table::ACCOUNT_USAGE),
-            account_waiting: Levels::new(all, &table::ACCOUNT_WAITING),
+            each: EachAccount::new(all),
         }
-    }
-
-    /// So many nominations of a kind stand.
-    pub(crate) fn nominated(&self, kind: &'static str, count: i64) {
-        self.nominations.with([kind]).set(count);
-    }
-
-    /// A nomination has ended.
-    pub(crate) fn nomination_ended(&self, kind: &'static str, outcome: &'static str) {
-        self.nominations_ended.with([kind, outcome]).inc();
-    }
-
-    /// A gang was preempted that has taken so much charge for so many seconds.
-    pub(crate) fn preempted(&self, mode: &'static str, charge_seconds: u64) {
-        self.preemptions.with([mode]).inc();
-        self.preempted_charge.inc_by(charge_seconds);
     }
 
     /// What accounts hold and deserve.
@@ -337,28 +346,71 @@ impl AccountMetrics {
         let levels = |of: fn(&AccountLevels) -> i64| {
             accounts.iter().map(|(name, levels)| ([name.clone()], of(levels))).collect::<BTreeMap<_, _>>()
         };
-        self.account_charge_held.set(&levels(|own| own.held), Gone::Removed);
-        self.account_share.set(&levels(|own| own.share), Gone::Removed);
-        self.account_usage.set(&levels(|own| own.usage), Gone::Removed);
-        self.account_waiting.set(&levels(|own| own.waiting), Gone::Removed);
+        self.each.charge_held.set(&levels(|own| own.held), Gone::Removed);
+        self.each.share.set(&levels(|own| own.share), Gone::Removed);
+        self.each.usage.set(&levels(|own| own.usage), Gone::Removed);
+        self.each.waiting.set(&levels(|own| own.waiting), Gone::Removed);
     }
 
-    /// This replica does not lead: it holds no accounts, and no nominations are its own.
+    /// This replica does not lead: it holds no accounts.
     fn stand_by(&self) {
         self.set_shares(&ShareCensus::default());
-        for gauge in
-            [&self.accounts, &self.charge_held, &self.quota_blocked, &self.lag_seconds, &self.nominations_overdue]
-        {
+        for gauge in [&self.accounts, &self.charge_held, &self.quota_blocked, &self.lag_seconds] {
             gauge.set(0);
         }
-        for kind in [NominationKind::Preemption, NominationKind::Reservation] {
-            self.nominated(kind.as_str(), 0);
-        }
+        self.nominations.stand_by();
     }
 
     /// An Account or the PoolPolicy was written.
     pub(crate) fn wrote(&self, outcome: &'static str) {
         self.writes.with([outcome]).inc();
+    }
+}
+
+impl NominationMetrics {
+    fn new(all: &mut Registry) -> NominationMetrics {
+        NominationMetrics {
+            stand: Labelled::new(all, &table::NOMINATIONS),
+            ended: Labelled::new(all, &table::NOMINATIONS_ENDED),
+            preemptions: Labelled::new(all, &table::PREEMPTIONS),
+            overdue: add(all, &table::NOMINATIONS_OVERDUE),
+            preempted_charge: add(all, &table::PREEMPTED_CHARGE),
+        }
+    }
+
+    /// So many nominations of a kind stand.
+    pub(crate) fn nominated(&self, kind: &'static str, count: i64) {
+        self.stand.with([kind]).set(count);
+    }
+
+    /// A nomination has ended.
+    pub(crate) fn ended(&self, kind: &'static str, outcome: &'static str) {
+        self.ended.with([kind, outcome]).inc();
+    }
+
+    /// A gang was preempted that has taken so much charge for so many seconds.
+    pub(crate) fn preempted(&self, mode: &'static str, charge_seconds: u64) {
+        self.preemptions.with([mode]).inc();
+        self.preempted_charge.inc_by(charge_seconds);
+    }
+
+    /// This replica does not lead: no nominations are its own.
+    fn stand_by(&self) {
+        self.overdue.set(0);
+        for kind in [NominationKind::Preemption, NominationKind::Reservation] {
+            self.nominated(kind.as_str(), 0);
+        }
+    }
+}
+
+impl EachAccount {
+    fn new(all: &mut Registry) -> EachAccount {
+        EachAccount {
+            charge_held: Levels::new(all, &table::ACCOUNT_CHARGE_HELD),
+            share: Levels::new(all, &table::ACCOUNT_SHARE),
+            usage: Levels::new(all, &table::ACCOUNT_USAGE),
+            waiting: Levels::new(all, &table::ACCOUNT_WAITING),
+        }
     }
 }
 
@@ -373,8 +425,7 @@ impl Metrics {
             gauge.set(0);
         }
         self.cycles.set_unmatched(&BTreeMap::new());
-        self.cycles.placing_gangs.set(&BTreeMap::new(), Gone::Removed);
-        self.cycles.placing_pinned.set(0);
+        self.cycles.placing.stand_by();
         self.accounts.stand_by();
     }
 
@@ -469,19 +520,27 @@ mod tests {
         metrics.cycles.over_budget("Jobs", 1);
         metrics.cycles.set_unmatched(&BTreeMap::from([("NoCandidates", 3)]));
         let (took, passed_over) = (Duration::from_millis(3), Vec::new());
-        metrics.cycles.placed(&Placed { in_turn: 1, gangs: 2, bound: 3, pinned: 1, steps: 9, took, passed_over });
+        metrics.cycles.placing.placed(&Placed {
+            in_turn: 1,
+            gangs: 2,
+            bound: 3,
+            pinned: 1,
+            steps: 9,
+            took,
+            passed_over,
+        });
         metrics.pool.set(&census::tests::full());
         metrics.accounts.wrote("done");
-        metrics.accounts.nominated("Preemption", 1);
-        metrics.accounts.nomination_ended("Preemption", "Claimed");
-        metrics.accounts.preempted("Share", 60);
+        metrics.accounts.nominations.nominated("Preemption", 1);
+        metrics.accounts.nominations.ended("Preemption", "Claimed");
+        metrics.accounts.nominations.preempted("Share", 60);
         let levels = AccountLevels { held: 3, share: 4, usage: 5, waiting: 6 };
         let accounts = BTreeMap::from([("eda".to_owned(), levels)]);
         metrics.accounts.set_shares(&ShareCensus { gap: 0.25, total: 7, accounts });
         for gauge in [&metrics.accounts.charge_held, &metrics.accounts.quota_blocked, &metrics.accounts.accounts] {
             gauge.set(8);
         }
-        metrics.accounts.nominations_overdue.set(1);
+        metrics.accounts.nominations.overdue.set(1);
         metrics
     }
 

@@ -246,15 +246,15 @@ impl Nominations {
         let may_preempt = self.writing.lock().is_empty();
         self.judged.retain(|(uid, _), _| objects.jobs.by_uid(uid).is_some());
         self.take_back(now_ms);
-        spared.iter().for_each(|uid| self.unwritten.forget(uid));
+        spared.iter().for_each(|uid| self.pauses.unwritten.forget(uid));
         self.note_jobs(pool, objects, now_ms);
-        let paused = self.pauses.lasting(now_ms).chain(self.unwritten.lasting(now_ms));
+        let paused = self.pauses.unclaimed.lasting(now_ms).chain(self.pauses.unwritten.lasting(now_ms));
         spared.extend(paused.map(|(uid, ())| uid.clone()));
         self.withdrawals.forget(now_ms);
         spared.extend(self.resting(pool, now_ms).map(|(uid, _)| uid.to_owned()));
         let rules = terms.preemption.as_ref();
         let evictions = rules.map(|rules| self.budget.left(rules.evictions_per_hour, now_ms)).unwrap_or_default();
-        let hopeless = self.hopeless.lasting(now_ms).map(|(uid, why)| (uid.clone(), *why)).collect();
+        let hopeless = self.pauses.hopeless.lasting(now_ms).map(|(uid, why)| (uid.clone(), *why)).collect();
         let reserving = self.reserving(objects, (pool, assumed), &stored, claims);
         let input = preemption_input(objects, pool);
         CycleNominations { stored, input, spared, hopeless, evictions, may_preempt, reserving }
@@ -272,20 +272,14 @@ impl Nominations {
 
     /// Takes in which jobs are gone, and which wait instead of them.
     fn note_jobs(&mut self, pool: &Snapshot, objects: &Objects, now_ms: u64) {
-        self.hopeless.note(objects, now_ms);
-        let others = [&mut self.pauses, &mut self.unreservable, &mut self.unwritten];
-        others.into_iter().for_each(|pauses| pauses.note(objects, now_ms));
-        let all = [&self.pauses, &self.unreservable, &self.unwritten];
-        if self.hopeless.is_settled() && all.iter().all(|pauses| pauses.is_settled()) {
+        self.pauses.note(objects, now_ms);
+        if self.pauses.is_settled() {
             return;
         }
         for root in &pool.roots {
             let Some(uid) = pool.ad(root.ad).map(|ad| ad.uid.as_str()) else { continue };
             let Some((_, held)) = objects.jobs.by_uid(uid) else { continue };
-            let (job, created) = ((uid, account_of(pool, root.ad)), created(&held.object));
-            self.hopeless.take_over(job, created);
-            let others = [&mut self.pauses, &mut self.unreservable, &mut self.unwritten];
-            others.into_iter().for_each(|pauses| pauses.take_over(job, created));
+            self.pauses.take_over((uid, account_of(pool, root.ad)), created(&held.object));
         }
     }
 
@@ -313,7 +307,7 @@ impl Nominations {
                 match step {
                     NominationStep::Drop(end) => self.drop_it(held, nomination, end, claims),
                     NominationStep::Claim => {
-                        claims.context.metrics.accounts.nomination_ended(nomination.kind.as_str(), "Claimed");
+                        claims.context.metrics.accounts.nominations.ended(nomination.kind.as_str(), "Claimed");
                     }
                     NominationStep::Store | NominationStep::Judge | NominationStep::Release(_) => {}
                 }
@@ -370,7 +364,7 @@ impl Nominations {
             }
         }
         // Those that were not asked for in this cycle are told what was found the last time.
-        for (uid, why) in self.hopeless.all() {
+        for (uid, why) in self.pauses.hopeless.all() {
             let Some(finding) = findings.get(uid).filter(|finding| words::may_be_preempted_for(finding)) else {
                 continue;
             };
@@ -383,14 +377,14 @@ impl Nominations {
     /// more of them than have one in a cycle.
     fn pause_hopeless(&mut self, job: (&str, &str), why: Option<&NotPreempted>, are_others: bool, now_ms: u64) {
         match why {
-            Some(why @ NotPreempted::CutShort) => self.hopeless.lengthen(job, *why, HOPELESS_PAUSES, now_ms),
+            Some(why @ NotPreempted::CutShort) => self.pauses.hopeless.lengthen(job, *why, HOPELESS_PAUSES, now_ms),
             // Accounts that have spent their evictions would have all turns of the others.
             Some(why @ (NotPreempted::Refused(_) | NotPreempted::TooYoung(_) | NotPreempted::BudgetSpent))
                 if are_others =>
             {
-                self.hopeless.lengthen(job, *why, HOPELESS_PAUSES, now_ms);
+                self.pauses.hopeless.lengthen(job, *why, HOPELESS_PAUSES, now_ms);
             }
-            _ => self.hopeless.forget(job.0),
+            _ => self.pauses.hopeless.forget(job.0),
         }
     }
 }
@@ -406,20 +400,20 @@ mod tests {
     fn a_hopeless_job_pauses_for_longer_each_time_while_others_wait_for_their_turn() {
         let (mut nominations, hopeless) = (Nominations::default(), NotPreempted::Refused(Refusal::NoCandidate));
         nominations.pause_hopeless(("a", "account"), Some(&hopeless), false, 0);
-        assert!(nominations.hopeless.of("a").is_none(), "no job is paused");
+        assert!(nominations.pauses.hopeless.of("a").is_none(), "no job is paused");
         let mut ends = Vec::new();
         for _ in 0..3 {
             let now_ms = ends.last().copied().unwrap_or(0);
             nominations.pause_hopeless(("a", "account"), Some(&hopeless), true, now_ms);
-            ends.push(nominations.hopeless.of("a").unwrap().until_ms());
+            ends.push(nominations.pauses.hopeless.of("a").unwrap().until_ms());
         }
         assert!(ends[0] >= 7_500 && ends[1] - ends[0] > ends[0] && ends[2] - ends[1] > ends[1] - ends[0], "{ends:?}");
         nominations.pause_hopeless(("a", "account"), None, true, ends[2]);
-        assert!(nominations.hopeless.of("a").is_none(), "something is preempted for it");
+        assert!(nominations.pauses.hopeless.of("a").is_none(), "something is preempted for it");
         nominations.pause_hopeless(("b", "account"), Some(&NotPreempted::CutShort), false, 0);
-        assert!(nominations.hopeless.of("b").unwrap().lasts(7_000), "its search costs too much");
+        assert!(nominations.pauses.hopeless.of("b").unwrap().lasts(7_000), "its search costs too much");
         nominations.pause_hopeless(("c", "account"), Some(&NotPreempted::BudgetSpent), true, 0);
-        assert!(nominations.hopeless.of("c").unwrap().lasts(7_000), "its account has had its share");
+        assert!(nominations.pauses.hopeless.of("c").unwrap().lasts(7_000), "its account has had its share");
     }
 
     #[test]
@@ -433,14 +427,15 @@ mod tests {
         let evictions = nominations.budget.left(60, 10);
         assert_eq!((evictions.left, evictions.of_late.len()), (6, 0));
         assert!(
-            nominations.unwritten.of("u").unwrap().lasts(300) && !nominations.unwritten.of("u").unwrap().lasts(600)
+            nominations.pauses.unwritten.of("u").unwrap().lasts(300)
+                && !nominations.pauses.unwritten.of("u").unwrap().lasts(600)
         );
-        let mut pause = nominations.unwritten.of("u").unwrap().until_ms() - 10;
+        let mut pause = nominations.pauses.unwritten.of("u").unwrap().until_ms() - 10;
         for times in 1..4 {
             let (uid, account, now_ms) = ("u".to_owned(), "a".to_owned(), times * 100_000);
             nominations.failed.lock().push(FailedWrite { uid, account, victims: 0 });
             nominations.take_back(now_ms);
-            let next = nominations.unwritten.of("u").unwrap().until_ms() - now_ms;
+            let next = nominations.pauses.unwritten.of("u").unwrap().until_ms() - now_ms;
             assert!(next > pause, "it is tried less often each time");
             pause = next;
         }

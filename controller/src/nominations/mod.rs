@@ -20,7 +20,7 @@ use crds::ad::PolicyTerms;
 use crds::{Decision, Job, JobClaim, Nomination, NominationKind};
 use jiff::Timestamp;
 use kube::ResourceExt;
-use matchmaker::{MemberCharges, NotPreempted};
+use matchmaker::MemberCharges;
 use parking_lot::Mutex;
 use policy::EvictionBudget;
 use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, idle_claim, job_state};
@@ -29,7 +29,7 @@ use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
 
-use self::pauses::JobPauses;
+use self::pauses::Pauses;
 use self::uses::{Kept, Uses};
 use self::withdrawals::{OwnPart, Withdrawals};
 
@@ -76,8 +76,8 @@ pub(crate) struct Nominations {
     first_seen: BTreeMap<NominationId, FirstSeen>,
     /// Whether each is right.
     judged: BTreeMap<NominationId, bool>,
-    /// Jobs that nothing is preempted for: what was nominated for them last was not claimed.
-    pauses: JobPauses<()>,
+    /// Jobs that are passed over for a while.
+    pauses: Pauses,
     /// Accounts that nothing is preempted for in a namespace: a job there was withdrawn after gangs had been stopped for it.
     withdrawals: Withdrawals,
     /// By uid, the Matches of undecided claims of what gangs were stopped for, each with its account.
@@ -86,12 +86,6 @@ pub(crate) struct Nominations {
     rests: BTreeMap<String, Pause>,
     /// Claims of what was reserved, until they have used as much as was kept idle for them.
     uses: Uses,
-    /// Jobs for which nothing could be preempted when they were asked for, and why.
-    hopeless: JobPauses<NotPreempted>,
-    /// Jobs for which nothing could be reserved while more of them waited than had a turn.
-    unreservable: JobPauses<()>,
-    /// Jobs whose nominations could not be written.
-    unwritten: JobPauses<()>,
     budget: EvictionBudget,
     /// Nominations that could not be written, and that is not taken in yet.
     failed: Arc<Mutex<Vec<FailedWrite>>>,
@@ -162,10 +156,10 @@ impl Nominations {
         }
         let preempted = self.steps(objects, claims);
         let overdue = self.overdue(objects, claims.context.now_ms());
-        claims.context.metrics.accounts.nominations_overdue.set(level(overdue));
+        claims.context.metrics.accounts.nominations.overdue.set(level(overdue));
         for kind in [NominationKind::Preemption, NominationKind::Reservation] {
             let count = self.first_seen.values().filter(|seen| seen.kind == kind).count();
-            claims.context.metrics.accounts.nominated(kind.as_str(), level(count));
+            claims.context.metrics.accounts.nominations.nominated(kind.as_str(), level(count));
         }
         let news = preempted.keys().filter(|uid| !objects.preempted.contains_key(*uid)).cloned().collect();
         objects.preempted = preempted;
@@ -232,7 +226,7 @@ impl Nominations {
     fn take_back(&mut self, now_ms: u64) {
         for FailedWrite { uid, account, victims } in std::mem::take(&mut *self.failed.lock()) {
             self.budget.give_back(&account, victims);
-            self.unwritten.lengthen((&uid, &account), (), Backoff::REQUESTS, now_ms);
+            self.pauses.unwritten.lengthen((&uid, &account), (), Backoff::REQUESTS, now_ms);
         }
     }
 
@@ -255,7 +249,7 @@ impl Nominations {
         let claim = job.filter(|held| job_state(held, objects) == JobState::Held).and_then(|held| held.object.claim());
         if seen.kind == NominationKind::Preemption {
             if claim.is_none() {
-                self.pauses.lengthen((uid, &seen.account), (), PAUSES, now_ms);
+                self.pauses.unclaimed.lengthen((uid, &seen.account), (), PAUSES, now_ms);
             }
             if seen.has_released && seen.is_withdrawn(claim, objects) {
                 self.withdrawals.add((seen.account, seen.own.namespace().to_owned()), now, now_ms);
@@ -351,8 +345,7 @@ impl Nominations {
         let terms = &objects.pool_policy.as_ref()?.terms;
         let ends =
             self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
-        let pauses = self.pauses.ends().chain(self.unwritten.ends()).chain(self.unreservable.ends());
-        let pauses = pauses.chain(self.hopeless.ends()).chain(self.rests.values().map(Pause::until_ms));
+        let pauses = self.pauses.ends().chain(self.rests.values().map(Pause::until_ms));
         let pauses = pauses.chain(self.withdrawals.ends());
         ends.chain(pauses).filter(|at_ms| *at_ms > now_ms).min()
     }

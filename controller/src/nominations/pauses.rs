@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kube::ResourceExt;
+use matchmaker::NotPreempted;
 use pool::{JobState, Objects, job_state};
 
 use crate::cycle::backoff::{Backoff, Pause};
@@ -116,6 +117,47 @@ impl<W: Clone> JobPauses<W> {
         if let Some(LeftPause { pause, what, .. }) = longest.map(|place| left.swap_remove(place)) {
             self.of_jobs.insert(uid.to_owned(), JobPause { pause, account: account.to_owned(), what });
         }
+    }
+}
+
+/// Jobs that are passed over for a while.
+#[derive(Debug, Default)]
+pub(super) struct Pauses {
+    /// Nothing is preempted for them: what was nominated for them last was not claimed.
+    pub(super) unclaimed: JobPauses<()>,
+    /// Nothing could be preempted for them when they were asked for, and why.
+    pub(super) hopeless: JobPauses<NotPreempted>,
+    /// Nothing could be reserved for them while more of them waited than had a turn.
+    pub(super) unreservable: JobPauses<()>,
+    /// Their nominations could not be written.
+    pub(super) unwritten: JobPauses<()>,
+}
+
+impl Pauses {
+    /// Takes in which jobs are gone, and which have a claim.
+    pub(super) fn note(&mut self, objects: &Objects, now_ms: u64) {
+        self.hopeless.note(objects, now_ms);
+        let others = [&mut self.unclaimed, &mut self.unreservable, &mut self.unwritten];
+        others.into_iter().for_each(|pauses| pauses.note(objects, now_ms));
+    }
+
+    /// Whether no job that is gone has left a pause.
+    pub(super) fn is_settled(&self) -> bool {
+        let others = [&self.unclaimed, &self.unreservable, &self.unwritten];
+        self.hopeless.is_settled() && others.iter().all(|pauses| pauses.is_settled())
+    }
+
+    /// A job waits: if it is new, it takes over what jobs of its account have left.
+    pub(super) fn take_over(&mut self, job: (&str, &str), created: i64) {
+        self.hopeless.take_over(job, created);
+        let others = [&mut self.unclaimed, &mut self.unreservable, &mut self.unwritten];
+        others.into_iter().for_each(|pauses| pauses.take_over(job, created));
+    }
+
+    /// When pauses end.
+    pub(super) fn ends(&self) -> impl Iterator<Item = u64> {
+        let others = [&self.unclaimed, &self.unreservable, &self.unwritten];
+        self.hopeless.ends().chain(others.into_iter().flat_map(JobPauses::ends))
     }
 }
 

@@ -61,7 +61,7 @@ impl Nominations {
             let ad = pool.ad(root)?;
             let held = objects.jobs.get(&ObjectKey::new(&ad.key.namespace, &ad.key.name))?;
             let waits = held.object.waited(now) >= rules.after_seconds
-                && !self.unreservable.of(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
+                && !self.pauses.unreservable.of(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
                 && job_state(held, objects) == JobState::Waits
                 && !stored.iter().any(|stored| stored.uid == ad.uid);
             (waits && !policy.account_of.get(root).is_some_and(|account| rests(account))).then_some(root)
@@ -121,7 +121,7 @@ impl Nominations {
 impl Nominations {
     /// Lets jobs wait for which nothing can be reserved, so that others have their turn: for longer each time.
     fn pause_unreservable<'u>(&mut self, jobs: impl Iterator<Item = (&'u str, &'u str)>, now_ms: u64) {
-        jobs.for_each(|job| self.unreservable.lengthen(job, (), HOPELESS_PAUSES, now_ms));
+        jobs.for_each(|job| self.pauses.unreservable.lengthen(job, (), HOPELESS_PAUSES, now_ms));
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
         let (mut nominations, mut now_ms, mut pauses) = (Nominations::default(), 0, Vec::new());
         for _ in 0..3 {
             nominations.pause_unreservable([("a", "account")].into_iter(), now_ms);
-            let until_ms = nominations.unreservable.of("a").unwrap().until_ms();
+            let until_ms = nominations.pauses.unreservable.of("a").unwrap().until_ms();
             pauses.push(until_ms - now_ms);
             now_ms = until_ms;
         }

@@ -113,7 +113,7 @@ impl Nominations {
             match claims.context.patch_status::<Job>(&key, &patch).await {
                 Answer::Done(_) => {
                     tracing::info!(job = %key, ?end, "its nomination has ended");
-                    claims.context.metrics.accounts.nomination_ended(kind.as_str(), outcome(end));
+                    claims.context.metrics.accounts.nominations.ended(kind.as_str(), outcome(end));
                 }
                 _ => drop(claims.context.read::<Job>(&key).await),
             }
@@ -128,7 +128,7 @@ impl Nominations {
         let is_new = self.dry.insert(uid.to_owned(), said.clone()).is_none_or(|before| before != said);
         self.dry.retain(|uid, _| objects.jobs.by_uid(uid).is_some());
         if let Some((_, held)) = objects.jobs.by_uid(uid).filter(|_| is_new) {
-            claims.context.metrics.accounts.nomination_ended(NominationKind::Preemption.as_str(), "DryRun");
+            claims.context.metrics.accounts.nominations.ended(NominationKind::Preemption.as_str(), "DryRun");
             claims.context.events.tell(held.object.as_ref(), EventType::Normal, "WouldPreempt", &told.why);
         }
     }
