@@ -1,19 +1,21 @@
 //! A partial gang: the members bound so far, what each of their expressions can see, and whether an edge holds.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 
 use classad::{Bill, Context, Env, Expr, FrameId, Limit, Mark, Value, eval_billed};
 
-use crate::budget::{FAIR_FUEL, FUEL_OF_A_STEP, Owners};
+use crate::budget::{FUEL_OF_A_STEP, Owners};
 use crate::capacity::{Ask, Misfit, Unfit};
 use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::Port;
 use crate::score::{FixedPoint, Score};
 use crate::sets::HASHED;
+use costs::{Costly, Costs};
 use sets::BoundSet;
 
 mod ask;
+pub(crate) mod costs;
 mod members;
 mod sets;
 
@@ -30,37 +32,13 @@ pub struct Assembly<'s> {
     seats: Vec<BoundMember<'s>>,
     /// The sets of counted ports that are complete.
     sets: Vec<BoundSet>,
-    /// How many evaluations ran out of depth or fuel.
-    exhausted: Cell<u64>,
-    /// What the last of them ran out of.
-    limit: Cell<Option<Limit>>,
-    /// The first of the root's own constraints that did, and how many times they did in all.
-    costly: Cell<(Option<Costly>, u64)>,
-    /// Whether an evaluation ran out of the steps that its search had left, though it may take more.
-    cut: Cell<bool>,
-    /// The fuel that all evaluations have used, except what other namespaces pay.
-    fuel: Cell<u64>,
     bill: RefCell<Bill>,
-    /// What offers of other namespaces pay; without it, the root pays for everything.
-    owners: RefCell<Option<Owners>>,
+    costs: Costs,
 }
-
-/// How often the root's own constraints may run out before no more candidates are tried: what takes so much for some takes it
-/// for others, too.
-const COSTLY_MAX: u64 = 3;
 
 /// What the identity of a member costs, in fuel, if it was hashed or not.
 const HASH_FUEL: u64 = 100;
 const IDENTITY_FUEL: u64 = 2;
-
-/// A constraint of the root that takes more than an evaluation may.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Costly {
-    /// The number of the port.
-    pub(crate) port: usize,
-    /// What ran out.
-    pub(crate) limit: Limit,
-}
 
 /// One member and its frames.
 pub struct BoundMember<'s> {
@@ -78,9 +56,14 @@ pub struct BoundMember<'s> {
     /// Its constraint ran out.
     pub(crate) ran_out: bool,
     ranks: EdgeRanks,
-    /// The seed of `random()` in its frames; it also identifies them in bills.
+    frames: MemberFrames,
+}
+
+/// The frames of a member.
+struct MemberFrames {
+    /// The seed of `random()` in them; it also identifies them in bills.
     seed: u64,
-    /// Where its frames begin.
+    /// Where they begin.
     mark: Mark,
     body: FrameId,
     /// One frame a port; the implicit port is the body itself.
@@ -124,13 +107,8 @@ impl<'s> Assembly<'s> {
             env: Env::new(),
             seats: Vec::new(),
             sets: Vec::new(),
-            exhausted: Cell::new(0),
-            limit: Cell::new(None),
-            costly: Cell::default(),
-            cut: Cell::default(),
-            fuel: Cell::new(0),
             bill: RefCell::default(),
-            owners: RefCell::default(),
+            costs: Costs::default(),
         };
         let ad = snapshot.ad(root)?;
         if ad.ports.problem.is_some() {
@@ -181,27 +159,14 @@ impl<'s> Assembly<'s> {
         let asker = edge.and_then(|edge| self.asker(edge));
         let depth = edge.and_then(|edge| self.seats.get(edge.parent())).map_or(0, |parent| parent.depth + 1);
         let (ask, ranks) = (Ask::default(), EdgeRanks::default());
-        self.seats.push(BoundMember {
-            id,
-            ad,
-            edge,
-            depth,
-            ask,
-            misfit: None,
-            ran_out: false,
-            ranks,
-            seed,
-            mark,
-            body,
-            ports,
-            asker,
-        });
+        let frames = MemberFrames { seed, mark, body, ports, asker };
+        self.seats.push(BoundMember { id, ad, edge, depth, ask, misfit: None, ran_out: false, ranks, frames });
     }
 
     /// Takes the last member off again. Its edge must be disconnected.
     pub fn unseat(&mut self) {
         if let Some(seat) = self.seats.pop() {
-            self.env.reset(seat.mark);
+            self.env.reset(seat.frames.mark);
         }
     }
 
@@ -233,18 +198,18 @@ impl<'s> Assembly<'s> {
         let child = self.seats.get(member)?;
         let edge = child.edge?;
         let parent = self.seats.get(edge.parent())?;
-        let parent_port = child.asker.or(parent.ports.get(edge.port()).copied())?;
-        Some((parent_port, *child.ports.get(edge.child_port())?, edge))
+        let parent_port = child.frames.asker.or(parent.frames.ports.get(edge.port()).copied())?;
+        Some((parent_port, *child.frames.ports.get(edge.child_port())?, edge))
     }
 
     fn bind(&mut self, member: usize, port: usize, view: FrameId) {
         let Some(seat) = self.seats.get(member) else { return };
         if seat.ad.ports.implicit {
-            self.env.partner(seat.body, view);
+            self.env.partner(seat.frames.body, view);
             return;
         }
         let Some(declared) = seat.ad.ports.list.get(port) else { return };
-        for frame in seat.ports.iter().skip(port) {
+        for frame in seat.frames.ports.iter().skip(port) {
             self.env.bind(*frame, &declared.label, view);
         }
     }
@@ -252,7 +217,7 @@ impl<'s> Assembly<'s> {
     fn unbind(&mut self, member: usize, port: usize) {
         // The partner of an implicit port stays until the next one takes its place: nothing is evaluated in between.
         let Some(seat) = self.seats.get(member).filter(|seat| !seat.ad.ports.implicit) else { return };
-        for frame in seat.ports.iter().skip(port) {
+        for frame in seat.frames.ports.iter().skip(port) {
             let bound = self.env.labels(*frame);
             self.env.truncate_labels(*frame, bound.saturating_sub(1));
         }
@@ -272,7 +237,7 @@ impl<'s> Assembly<'s> {
         let before = self.exhausted();
         let accepts = self.accepts(member, offered, child_port);
         if let Some(seat) = self.seats.get_mut(member) {
-            seat.ran_out = self.exhausted.get() > before;
+            seat.ran_out = self.costs.exhausted() > before;
         }
         if !accepts {
             return EdgeOutcome::ChildRefuses;
@@ -319,21 +284,19 @@ impl<'s> Assembly<'s> {
         let before = self.exhausted();
         let accepts = self.accepts(0, port, frame);
         if self.exhausted() > before {
-            let (first, times) = self.costly.get();
-            let costly = self.limit.get().map(|limit| Costly { port: edge.port(), limit });
-            self.costly.set((first.or(costly), times + 1));
+            self.costs.root_ran_out(edge.port());
         }
         accepts
     }
 
     /// Whether the root's own constraints have run out so often that they are not asked any more.
     pub fn is_too_costly(&self) -> bool {
-        self.costly.get().1 >= COSTLY_MAX
+        self.costs.is_too_costly()
     }
 
     /// The first of the root's own constraints that ran out.
     pub(crate) fn costly(&self) -> Option<Costly> {
-        self.costly.get().0
+        self.costs.first_costly()
     }
 
     fn accepts(&self, member: usize, port: &Port, frame: FrameId) -> bool {
@@ -350,7 +313,7 @@ impl<'s> Assembly<'s> {
 
     /// What an expression says at a port of a member; `None` if it runs out, or there is no such port.
     pub(crate) fn value_at(&self, member: usize, port: usize, expr: &Expr) -> Option<Value> {
-        self.value(expr, *self.seats.get(member)?.ports.get(port)?)
+        self.value(expr, *self.seats.get(member)?.frames.ports.get(port)?)
     }
 
     /// The same at the port of its parent that a member is bound at; of a counted port, the label is that member alone.
@@ -365,74 +328,66 @@ impl<'s> Assembly<'s> {
         bill.drain().for_each(|(seed, fuel)| self.pay(seed, fuel));
         if let Err(exhausted) = &outcome {
             if exhausted.limit == Limit::Fuel && self.context.limits.fuel < self.config.limits.fuel {
-                self.cut.set(true);
+                self.costs.was_cut();
                 return None;
             }
-            self.exhausted.set(self.exhausted.get().saturating_add(1));
-            self.limit.set(Some(exhausted.limit));
+            self.costs.ran_out(exhausted.limit);
         }
         outcome.ok()
     }
 
     /// Charges fuel that expressions of the ad with this seed have used: up to what is fair, to the root.
     fn pay(&self, seed: u64, fuel: u64) {
-        let mut own = fuel;
-        if fuel > FAIR_FUEL
-            && let Some(owners) = &mut *self.owners.borrow_mut()
-            && let Some(seat) = self.seats.iter().find(|seat| seat.seed == seed)
-            && seat.ad.key.namespace != self.root_namespace()
-        {
-            own = FAIR_FUEL;
-            owners.pay(&seat.ad.key.namespace, fuel - own);
-        }
-        self.fuel.set(self.fuel.get().saturating_add(own));
+        let other = || {
+            let seat = self.seats.iter().find(|seat| seat.frames.seed == seed)?;
+            Some(&*seat.ad.key.namespace).filter(|namespace| *namespace != self.root_namespace())
+        };
+        self.costs.pay_for(fuel, other);
     }
 
     /// Charges fuel that was used beside the assembly: so much for each of these offers of the gang.
     pub(crate) fn pay_for(&self, offers: &[(AdId, u64)]) {
         for (offer, fuel) in offers {
             let seat = self.seats.iter().find(|seat| seat.id == *offer);
-            seat.into_iter().for_each(|seat| self.pay(seat.seed, *fuel));
+            seat.into_iter().for_each(|seat| self.pay(seat.frames.seed, *fuel));
         }
     }
 
     /// Charges the root for telling a member apart: the text of its identity is made and compared, and a long text was hashed for it.
     fn pay_identity(&self, identity: &str) {
         let fuel = if identity.starts_with(HASHED) { HASH_FUEL } else { IDENTITY_FUEL };
-        self.fuel.set(self.fuel.get().saturating_add(fuel));
+        self.costs.pay(fuel);
     }
 
     /// Charges the root for this many steps.
     pub(crate) fn pay_steps(&self, steps: usize) {
         let fuel = u64::try_from(steps).unwrap_or(u64::MAX).saturating_mul(FUEL_OF_A_STEP);
-        self.fuel.set(self.fuel.get().saturating_add(fuel));
+        self.costs.pay(fuel);
     }
 
     /// Lets offers of other namespaces pay for what their expressions cost.
     pub fn charge_owners(&self, owners: Owners) {
-        self.owners.replace(Some(owners));
+        self.costs.charge_owners(owners);
     }
 
     /// What they have paid.
     pub fn into_owners(self) -> Option<Owners> {
-        self.owners.into_inner()
+        self.costs.into_owners()
     }
 
     /// Whether an offer is left out because of what its expressions cost others.
     pub(crate) fn bars(&self, ad: &PoolAd) -> bool {
-        let owners = self.owners.borrow();
-        owners.as_ref().is_some_and(|owners| owners.bars(&ad.key.namespace))
-            && ad.key.namespace != self.root_namespace()
+        self.costs.bars(&ad.key.namespace) && ad.key.namespace != self.root_namespace()
     }
 
     /// The fuel that the root has paid for all evaluations so far.
     pub(crate) fn fuel_used(&self) -> u64 {
-        self.fuel.get()
+        self.costs.fuel()
     }
 
     /// The same in steps of a search.
     pub fn cost(&self) -> u64 {
-        self.fuel.get() / FUEL_OF_A_STEP
+        self.costs.fuel() / FUEL_OF_A_STEP
     }
 
     /// Lets the next evaluations take so many steps, but never more than the limits of an evaluation allow.
@@ -448,12 +403,12 @@ impl<'s> Assembly<'s> {
     /// Whether an evaluation was not finished because it was allowed fewer steps than it may take: with more of them it could say
     /// something else.
     pub fn is_cut(&self) -> bool {
-        self.cut.get()
+        self.costs.is_cut()
     }
 
     /// How many evaluations have run out of depth or fuel so far: each counts as no match, or as no rank.
     pub fn exhausted(&self) -> u64 {
-        self.exhausted.get()
+        self.costs.exhausted()
     }
 
     fn rank(&self, port: &Port, frame: FrameId) -> FixedPoint {
@@ -494,7 +449,7 @@ impl<'s> Assembly<'s> {
     pub fn conjuncts_true(&self, member: usize, conjuncts: &[Expr]) -> Vec<bool> {
         match self.edge(member) {
             // What runs out as a whole would be looked at once more, part by part.
-            Some((_, _, edge)) if edge.parent() == 0 && (self.costly.get().1 > 0 || self.is_cut()) => {
+            Some((_, _, edge)) if edge.parent() == 0 && (self.costs.first_costly().is_some() || self.is_cut()) => {
                 vec![false; conjuncts.len()]
             }
             Some((parent_port, _, _)) => conjuncts.iter().map(|part| self.truth(part, parent_port)).collect(),
@@ -552,7 +507,7 @@ impl<'s> Assembly<'s> {
     #[expect(clippy::option_option, reason = "no root at all is not the same as no value")]
     pub(crate) fn over_all_labels(&mut self, expr: &Expr) -> Option<Option<Value>> {
         let root = self.seats.first()?;
-        let (ad, body) = (root.ad, root.body);
+        let (ad, body) = (root.ad, root.frames.body);
         let mark = self.env.mark();
         let frame = self.env.frame(&self.snapshot.blank, Some(body));
         for (place, port) in ad.ports.list.iter().enumerate() {

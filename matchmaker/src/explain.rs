@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use classad::{Expr, Limit, Never, conjuncts, contradictions, never_true};
 
-use crate::assembly::{Assembly, BoundMember, Costly, EdgeOutcome};
+use crate::assembly::costs::Costly;
+use crate::assembly::{Assembly, BoundMember, EdgeOutcome};
 use crate::capacity::Misfit;
 use crate::finder::{Answer, Asked};
 use crate::gang::Edge;

@@ -64,7 +64,7 @@ impl Assembly<'_> {
         let in_port = self.port(edge.parent(), edge.port())?.attributes.get(&name);
         let (expr, at) = match in_port {
             Some(expr) => (expr, frame),
-            None => (seat.ad.ports.body.get(&name)?, seat.body),
+            None => (seat.ad.ports.body.get(&name)?, seat.frames.body),
         };
         Some(self.value(expr, at).unwrap_or(Value::Error))
     }

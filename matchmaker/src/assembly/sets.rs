@@ -32,7 +32,7 @@ impl<'s> Assembly<'s> {
     /// seated, which must be that of their keys.
     pub fn bind_set(&mut self, member: usize, port: usize) {
         let (views, Some(seat)) = (self.views(member, port), self.seats.get(member)) else { return };
-        let (ad, frames) = (seat.ad, seat.ports.clone());
+        let (ad, frames) = (seat.ad, seat.frames.ports.clone());
         let Some((declared, frame)) = ad.ports.list.get(port).zip(frames.get(port)) else { return };
         self.tell_members(member, port, *frame);
         for frame in frames.iter().skip(port) {
@@ -93,7 +93,7 @@ impl<'s> Assembly<'s> {
     pub fn score_of(&self, member: usize) -> Score {
         let Some(seat) = self.seats.get(member) else { return Score::default() };
         let EdgeRanks { parent, child } = self.edge_ranks(seat);
-        Score { own: parent, partners: child, members: u32::from(seat.asker.is_some()), ..Score::default() }
+        Score { own: parent, partners: child, members: u32::from(seat.frames.asker.is_some()), ..Score::default() }
     }
 
     /// The identity of an attribute in one member, see [`identity`]; none as well if it takes too much to compute.
@@ -102,7 +102,7 @@ impl<'s> Assembly<'s> {
     }
 
     fn identity_of(&self, seat: &BoundMember<'_>, attribute: &MemberAttribute) -> Option<String> {
-        let identity = identity(&self.value(&attribute.of_member, seat.asker?)?)?;
+        let identity = identity(&self.value(&attribute.of_member, seat.frames.asker?)?)?;
         self.pay_identity(&identity);
         Some(identity)
     }
@@ -114,7 +114,7 @@ impl<'s> Assembly<'s> {
     /// The terms of a counted port, and its frame.
     fn terms(&self, member: usize, port: usize) -> Option<(&'s SetTerms, FrameId)> {
         let seat = self.seats.get(member)?;
-        Some((seat.ad.ports.list.get(port)?.set.as_deref()?, *seat.ports.get(port)?))
+        Some((seat.ad.ports.list.get(port)?.set.as_deref()?, *seat.frames.ports.get(port)?))
     }
 
     /// The members bound at a port, in the order in which they are seated.
@@ -125,14 +125,14 @@ impl<'s> Assembly<'s> {
 
     /// What they show.
     pub(super) fn views(&self, member: usize, port: usize) -> Vec<FrameId> {
-        let view = |seat: &BoundMember<'_>| seat.ports.get(seat.edge?.child_port()).copied();
+        let view = |seat: &BoundMember<'_>| seat.frames.ports.get(seat.edge?.child_port()).copied();
         self.children(member, port).filter_map(view).collect()
     }
 
     /// A frame of a counted port for one of its members.
     pub(super) fn asker(&mut self, edge: Edge) -> Option<FrameId> {
         let parent = self.seats.get(edge.parent())?;
-        let (port, body, seed) = (parent.ad.ports.list.get(edge.port())?, parent.body, parent.seed);
+        let (port, body, seed) = (parent.ad.ports.list.get(edge.port())?, parent.frames.body, parent.frames.seed);
         port.set.as_ref()?;
         let frame = self.env.frame(&port.attributes, Some(body));
         self.env.seed(frame, seed);
@@ -141,13 +141,13 @@ impl<'s> Assembly<'s> {
 
     /// Whether a member sees its parent through a frame of its own.
     pub(super) fn has_asker(&self, member: usize) -> bool {
-        self.seats.get(member).is_some_and(|seat| seat.asker.is_some())
+        self.seats.get(member).is_some_and(|seat| seat.frames.asker.is_some())
     }
 
     /// Makes a member visible in the parent's frame for it, beside what earlier ports have bound.
     pub(super) fn bind_asker(&mut self, edge: Edge, asker: FrameId, view: FrameId) {
         let Some(parent) = self.seats.get(edge.parent()) else { return };
-        let (ad, frame) = (parent.ad, parent.ports.get(edge.port()).copied());
+        let (ad, frame) = (parent.ad, parent.frames.ports.get(edge.port()).copied());
         let Some((port, frame)) = ad.ports.list.get(edge.port()).zip(frame) else { return };
         self.env.copy_labels(frame, asker);
         self.env.bind(asker, &port.label, view);
@@ -169,7 +169,7 @@ impl<'s> Assembly<'s> {
                 _ => score.deeper += *rank,
             }
         }
-        let members = self.seats.iter().filter(|seat| seat.asker.is_some()).count();
+        let members = self.seats.iter().filter(|seat| seat.frames.asker.is_some()).count();
         score.members = u32::try_from(members).unwrap_or(u32::MAX);
     }
 }
