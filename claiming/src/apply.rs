@@ -52,7 +52,7 @@ pub(crate) fn apply(mut claim: Claim, event: Event) -> Claim {
         Event::Exit(reason) => {
             claim.exit.get_or_insert(reason);
         }
-        Event::Epoch(epoch) => claim.newest_epoch = claim.newest_epoch.max(epoch),
+        Event::Epoch(epoch) => claim.epochs.newest = claim.epochs.newest.max(epoch),
         Event::Failed(action) => {
             claim.progress.asked.remove(&action);
             claim.progress.halted = true;

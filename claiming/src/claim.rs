@@ -35,15 +35,22 @@ pub struct Claim {
     pub exit: Option<Reason>,
     /// When an undecided claim is aborted, in milliseconds of the caller's monotonic clock.
     pub deadline_ms: u64,
-    /// The epoch under which the caller leads; 0 if there is no leader.
-    pub epoch: u64,
-    /// The newest epoch that was seen in the Match or in a member. A leader whose epoch is older asks for nothing.
-    pub newest_epoch: u64,
+    /// The epochs of the caller and of what it has seen.
+    pub epochs: Epochs,
     /// All members are known. Not so if the Match is gone and only entries are left of it.
     pub members_known: bool,
     /// An earlier claim of the root came to nothing because an offer refused it: few offers are reserved at the same time.
     pub refused_before: bool,
     pub(crate) progress: Progress,
+}
+
+/// Fencing epochs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Epochs {
+    /// The epoch under which the caller leads; 0 if there is no leader.
+    pub own: u64,
+    /// The newest epoch that was seen in the Match or in a member. A leader whose epoch is older asks for nothing.
+    pub newest: u64,
 }
 
 /// What was asked for since the caller began, and what the answers have proved.
@@ -87,8 +94,7 @@ impl Claim {
             root_notified: false,
             exit: None,
             deadline_ms,
-            epoch: 0,
-            newest_epoch: 0,
+            epochs: Epochs::default(),
             members_known: true,
             refused_before: false,
             progress: Progress::default(),
@@ -174,7 +180,7 @@ impl Claim {
 
     /// Whether a newer leader has written.
     pub(crate) fn is_fenced(&self) -> bool {
-        self.newest_epoch > self.epoch
+        self.epochs.newest > self.epochs.own
     }
 
     pub(crate) fn has_asked(&self, action: Action) -> bool {

@@ -29,7 +29,7 @@ mod nomination;
 mod reason;
 mod step;
 
-pub use claim::Claim;
+pub use claim::{Claim, Epochs};
 pub use digest::Digest;
 pub use event::{Action, Decision, Event, Work};
 pub use leg::{Activity, Agent, Hold, Leg, Vote};

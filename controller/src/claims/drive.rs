@@ -112,7 +112,7 @@ impl<'c> ClaimRun<'c> {
             let exit = exit_reason(&self.view, self.claim.decision, &objects, now);
             (self.view.newest_epoch(&objects), exit)
         };
-        let is_newer = self.claim.epoch > 0 && newest_epoch > self.claim.newest_epoch;
+        let is_newer = self.claim.epochs.own > 0 && newest_epoch > self.claim.epochs.newest;
         let epoch = is_newer.then_some(Event::Epoch(newest_epoch));
         let exit = exit.filter(|_| self.claim.exit.is_none()).map(Event::Exit);
         epoch.into_iter().chain(exit).chain([event]).flat_map(|event| self.step(event)).collect()

@@ -115,8 +115,8 @@ impl View {
         claim.root_notified = decision == claiming::Decision::Committed && self.is_notified(objects);
         claim.work = work(self.whose(objects), objects);
         if let Some(epoch) = epoch {
-            claim.epoch = u64::try_from(epoch).unwrap_or(0);
-            claim.newest_epoch = self.newest_epoch(objects);
+            claim.epochs.own = u64::try_from(epoch).unwrap_or(0);
+            claim.epochs.newest = self.newest_epoch(objects);
         }
         claim
     }

@@ -255,8 +255,8 @@ impl Coordinator {
         if self.planted == Planted::BelievesAbsence && view.found.is_none() {
             claim.decision = claiming::Decision::Missing;
         }
-        claim.epoch = self.leads.unwrap_or(0);
-        claim.newest_epoch = view.found.as_ref().map_or(0, |found| found.epoch);
+        claim.epochs.own = self.leads.unwrap_or(0);
+        claim.epochs.newest = view.found.as_ref().map_or(0, |found| found.epoch);
         claim
     }
 
