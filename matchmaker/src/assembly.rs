@@ -11,7 +11,7 @@ use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::Port;
 use crate::score::{FixedPoint, Score};
 use crate::sets::HASHED;
-use costs::{Costly, Costs};
+use costs::{Costly, EvaluationCosts};
 use sets::BoundSet;
 
 mod ask;
@@ -33,7 +33,7 @@ pub struct Assembly<'s> {
     /// The sets of counted ports that are complete.
     sets: Vec<BoundSet>,
     bill: RefCell<Bill>,
-    costs: Costs,
+    costs: EvaluationCosts,
 }
 
 /// What the identity of a member costs, in fuel, if it was hashed or not.
@@ -108,7 +108,7 @@ impl<'s> Assembly<'s> {
             seats: Vec::new(),
             sets: Vec::new(),
             bill: RefCell::default(),
-            costs: Costs::default(),
+            costs: EvaluationCosts::default(),
         };
         let ad = snapshot.ad(root)?;
         if ad.ports.problem.is_some() {

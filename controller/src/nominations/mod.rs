@@ -29,7 +29,7 @@ use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
 
-use self::pauses::Pauses;
+use self::pauses::PausedJobs;
 use self::uses::{Kept, Uses};
 use self::withdrawals::{OwnPart, Withdrawals};
 
@@ -77,7 +77,7 @@ pub(crate) struct Nominations {
     /// Whether each is right.
     judged: BTreeMap<NominationId, bool>,
     /// Jobs that are passed over for a while.
-    pauses: Pauses,
+    pauses: PausedJobs,
     /// Accounts that nothing is preempted for in a namespace: a job there was withdrawn after gangs had been stopped for it.
     withdrawals: Withdrawals,
     /// By uid, the Matches of undecided claims of what gangs were stopped for, each with its account.

@@ -122,7 +122,7 @@ impl<W: Clone> JobPauses<W> {
 
 /// Jobs that are passed over for a while.
 #[derive(Debug, Default)]
-pub(super) struct Pauses {
+pub(super) struct PausedJobs {
     /// Nothing is preempted for them: what was nominated for them last was not claimed.
     pub(super) unclaimed: JobPauses<()>,
     /// Nothing could be preempted for them when they were asked for, and why.
@@ -133,7 +133,7 @@ pub(super) struct Pauses {
     pub(super) unwritten: JobPauses<()>,
 }
 
-impl Pauses {
+impl PausedJobs {
     /// Takes in which jobs are gone, and which have a claim.
     pub(super) fn note(&mut self, objects: &Objects, now_ms: u64) {
         self.hopeless.note(objects, now_ms);

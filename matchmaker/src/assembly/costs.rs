@@ -21,7 +21,7 @@ pub(crate) struct Costly {
 
 /// The costs of all evaluations so far.
 #[derive(Default)]
-pub(super) struct Costs {
+pub(super) struct EvaluationCosts {
     /// How many evaluations ran out of depth or fuel.
     exhausted: Cell<u64>,
     /// What the last of them ran out of.
@@ -36,7 +36,7 @@ pub(super) struct Costs {
     owners: RefCell<Option<Owners>>,
 }
 
-impl Costs {
+impl EvaluationCosts {
     /// An evaluation ran out.
     pub(super) fn ran_out(&self, limit: Limit) {
         self.exhausted.set(self.exhausted.get().saturating_add(1));
