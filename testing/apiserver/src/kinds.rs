@@ -9,6 +9,15 @@ use crate::columns::{self, Column};
 use crate::core_event::core_event;
 use crate::schema::Schema;
 
+/// How the objects of a kind are listed.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// The columns of tables.
+    pub(crate) columns: Vec<Column>,
+    /// Fields by which objects can be selected, beside their names, such as `status.phase`.
+    pub(crate) selectable: Vec<String>,
+}
+
 /// A kind of objects.
 #[derive(Debug)]
 pub struct Kind {
@@ -34,10 +43,8 @@ pub struct Kind {
     pub is_read_only: bool,
     /// What it is called besides.
     pub names: Names,
-    /// The columns of its tables.
-    pub(crate) columns: Vec<Column>,
-    /// Fields by which its objects can be selected, beside their names, such as `status.phase`.
-    pub(crate) selectable: Vec<String>,
+    /// How its objects are listed.
+    pub(crate) listing: Listing,
 }
 
 /// Further names of a kind.
@@ -162,8 +169,7 @@ fn builtin(group: &str, version: &str, plural: &str, name: &str) -> Kind {
             short: Vec::new(),
             categories: ["pods", "jobs"].iter().filter(|all| **all == plural).map(|_| "all".to_owned()).collect(),
         },
-        columns: columns::builtin(plural),
-        selectable: Vec::new(),
+        listing: Listing { columns: columns::builtin(plural), selectable: Vec::new() },
     }
 }
 
@@ -213,8 +219,7 @@ fn own(definition: &Value) -> Option<Kind> {
             short: texts("/spec/names/shortNames"),
             categories: texts("/spec/names/categories"),
         },
-        columns: columns::of_definition(version),
-        selectable: selectable(version),
+        listing: Listing { columns: columns::of_definition(version), selectable: selectable(version) },
     })
 }
 

@@ -88,8 +88,8 @@ fn schema(kind: &Kind) -> Value {
     let mut schema = kind.schema.as_ref().map_or(nothing, |schema| schema.text().clone());
     let Some(fields) = schema.as_object_mut() else { return schema };
     fields.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(kind)]));
-    if !kind.selectable.is_empty() {
-        let paths: Vec<Value> = kind.selectable.iter().map(|path| json!({"fieldPath": path})).collect();
+    if !kind.listing.selectable.is_empty() {
+        let paths: Vec<Value> = kind.listing.selectable.iter().map(|path| json!({"fieldPath": path})).collect();
         fields.insert("x-kubernetes-selectable-fields".to_owned(), json!(paths));
     }
     let properties = fields.entry("properties").or_insert_with(|| json!({}));

@@ -45,7 +45,7 @@ impl Wish {
     }
 
     fn row(&self, kind: &Kind, object: &Value, now: Timestamp) -> Value {
-        let cells: Vec<Value> = kind.columns.iter().map(|column| column.cell(object, now)).collect();
+        let cells: Vec<Value> = kind.listing.columns.iter().map(|column| column.cell(object, now)).collect();
         let object = match self.include.as_str() {
             "Object" => object.clone(),
             "None" => Value::Null,
@@ -66,7 +66,7 @@ pub(crate) fn without_header(mut table: Value) -> Value {
 }
 
 fn table(metadata: &Value, kind: &Kind, rows: Vec<Value>) -> Value {
-    let definitions: Vec<Value> = kind.columns.iter().map(crate::columns::Column::definition).collect();
+    let definitions: Vec<Value> = kind.listing.columns.iter().map(crate::columns::Column::definition).collect();
     json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions,
         "rows": rows})
 }

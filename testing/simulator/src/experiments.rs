@@ -137,9 +137,9 @@ fn preemption(out: &mut impl Write, seeds: u64, setting: &Setting) -> Result<()>
     )?;
     for seed in 0..seeds {
         let report = run(&Setting { seed, ..setting.clone() })?;
-        let FairnessReport { charged, claims, preemptions, worst, dropped, .. } = &report;
+        let FairnessReport { charged, claims, preemptions, worst, nominations, .. } = &report;
         let (hours, lost) = (*charged as f64 / 3.6e9, report.lost_percent());
-        let worst = format!("{}/{}", worst.times, worst.most);
+        let (worst, dropped) = (format!("{}/{}", worst.times, worst.most), nominations.dropped);
         writeln!(out, "{seed:>4} {hours:>12.0} {lost:>8.2} {claims:>8} {preemptions:>11} {worst:>6} {dropped:>7}")?;
     }
     Ok(())

@@ -112,7 +112,7 @@ fn w1_half_of_the_pool_is_claimed_within_the_bound_and_not_at_all_without_reserv
         // All runs end within forSeconds. A cycle follows each end at once.
         assert!((600..=600 + 1_800 + 2).contains(&waited), "seed {seed}: {waited} s");
         assert_eq!(without.big_waited, None, "seed {seed}: small jobs take what is free");
-        assert_eq!((with.aborted, with.dropped), (0, 0), "seed {seed}: what is held is claimed");
+        assert_eq!((with.aborted, with.nominations.dropped), (0, 0), "seed {seed}: what is held is claimed");
     }
 }
 

@@ -103,7 +103,7 @@ impl Coordinator {
 
     /// A job that waits and could have a gang right now, if one does. For somebody who has just seen everything.
     pub fn could_match(&mut self, now_ms: u64) -> Option<u8> {
-        self.proven.extend(self.seen.values().map(|stored| stored.uid));
+        self.noted.proven.extend(self.seen.values().map(|stored| stored.uid));
         let mut requests = Vec::new();
         self.find_gangs(now_ms, &mut requests);
         self.drives.values().next().map(|drive| drive.view.root.0)
@@ -115,7 +115,7 @@ impl Coordinator {
             if self.drives.values().any(|drive| drive.view.root.1 == stored.uid) {
                 continue;
             }
-            let refused = self.refusals.range((stored.uid, 0)..=(stored.uid, u8::MAX));
+            let refused = self.noted.refusals.range((stored.uid, 0)..=(stored.uid, u8::MAX));
             let refused = refused.filter(|(_, until)| **until > now_ms).map(|((_, offer), _)| *offer);
             jobs.push((name(stored.key), refused.collect()));
         }
@@ -139,7 +139,7 @@ impl Coordinator {
                 }
             }
         }
-        let open = offer.open && self.proven.contains(&stored.uid);
+        let open = offer.open && self.noted.proven.contains(&stored.uid);
         Some(Shown { name: name(stored.key), open, capacity: offer.capacity, own, shared })
     }
 

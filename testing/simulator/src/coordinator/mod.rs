@@ -49,16 +49,34 @@ pub struct Coordinator {
     pub preempting: Option<Preempting>,
     drives: BTreeMap<ObjectName, Drive>,
     calls: BTreeMap<u64, (ObjectName, Option<Action>, ActionStage)>,
-    /// When the calls about its lease were sent: an answer counts from then on, however late it is read.
-    lease_calls: BTreeMap<u64, u64>,
-    first_seen: BTreeMap<Uid, u64>,
-    alive: BTreeMap<u8, (u64, u64)>,
-    refusals: BTreeMap<(Uid, u8), u64>,
-    proven: BTreeSet<Uid>,
-    deleted: BTreeMap<ObjectName, u64>,
-    lease: (u64, u64),
-    renewed_ms: u64,
+    lease: LeaderLease,
+    noted: NotedObjects,
     token: u64,
+}
+
+/// What a coordinator knows of the lease.
+#[derive(Default)]
+struct LeaderLease {
+    /// When the calls about it were sent: an answer counts from then on, however late it is read.
+    calls: BTreeMap<u64, u64>,
+    /// Its version, and since when that was seen.
+    seen: (u64, u64),
+    renewed_ms: u64,
+}
+
+/// What a coordinator notes of objects beside what they say.
+#[derive(Default)]
+struct NotedObjects {
+    /// When each claim was first seen.
+    first_seen: BTreeMap<Uid, u64>,
+    /// By offer: how often its agent has shown that it is alive, and when that was last seen.
+    alive: BTreeMap<u8, (u64, u64)>,
+    /// Until when a job is not matched with an offer that has refused it.
+    refusals: BTreeMap<(Uid, u8), u64>,
+    /// Offers of which it was seen that nobody can be at work on a former one of their name.
+    proven: BTreeSet<Uid>,
+    /// The versions at which objects were deleted.
+    deleted: BTreeMap<ObjectName, u64>,
 }
 
 /// One claim under way.
@@ -86,14 +104,8 @@ impl Coordinator {
             preempting: None,
             drives: BTreeMap::new(),
             calls: BTreeMap::new(),
-            lease_calls: BTreeMap::new(),
-            first_seen: BTreeMap::new(),
-            alive: BTreeMap::new(),
-            refusals: BTreeMap::new(),
-            proven: BTreeSet::new(),
-            deleted: BTreeMap::new(),
-            lease: (0, 0),
-            renewed_ms: 0,
+            lease: LeaderLease::default(),
+            noted: NotedObjects::default(),
             token: 0,
         }
     }
@@ -107,11 +119,11 @@ impl Coordinator {
     pub fn learn(&mut self, stored: &Rc<Stored>, now_ms: u64) {
         let newer = |known: u64| known >= stored.version;
         let is_known = self.seen.get(&stored.key).is_some_and(|known| newer(known.version));
-        if is_known || self.deleted.get(&stored.key).copied().is_some_and(newer) {
+        if is_known || self.noted.deleted.get(&stored.key).copied().is_some_and(newer) {
             return;
         }
         if let (ObjectName::Alive(offer), Body::Lease(_, renewals)) = (stored.key, &stored.body) {
-            self.alive.insert(offer, (*renewals, now_ms));
+            self.noted.alive.insert(offer, (*renewals, now_ms));
         }
         self.seen.insert(stored.key, stored.clone());
     }
@@ -119,7 +131,7 @@ impl Coordinator {
     /// Takes in that an object was deleted. An answer that was under way may still show it: that does not bring it back.
     pub fn forget(&mut self, key: ObjectName, version: u64) {
         if self.planted != Planted::Resurrects {
-            self.deleted.insert(key, version);
+            self.noted.deleted.insert(key, version);
         }
         if self.seen.get(&key).is_some_and(|known| known.version < version) {
             self.seen.remove(&key);
@@ -151,13 +163,14 @@ impl Coordinator {
         if self.ignores_lease {
             return None;
         }
-        if self.leads.is_some() && now_ms.saturating_sub(self.renewed_ms) > STEP_DOWN_MS {
+        if self.leads.is_some() && now_ms.saturating_sub(self.lease.renewed_ms) > STEP_DOWN_MS {
             self.step_down();
         }
         let verb = match self.leads {
-            Some(_) => {
-                ModelRequest::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number })
-            }
+            Some(_) => ModelRequest::Patch(
+                ObjectName::Leader,
+                Patch::Renew { version: self.lease.seen.0, holder: self.number },
+            ),
             None => ModelRequest::Get(ObjectName::Leader),
         };
         Some(self.lease_call(verb, now_ms))
@@ -165,7 +178,7 @@ impl Coordinator {
 
     fn lease_call(&mut self, verb: ModelRequest, now_ms: u64) -> Request {
         let request = self.call(ObjectName::Leader, None, ActionStage::Write, verb);
-        self.lease_calls.insert(request.0, now_ms);
+        self.lease.calls.insert(request.0, now_ms);
         request
     }
 
@@ -189,19 +202,21 @@ impl Coordinator {
         let Body::Lease(holder, _) = stored.body else { return None };
         if holder == self.number {
             // a write of its own that has won, whatever became of its answer
-            if now_ms.saturating_sub(sent_ms) <= STEP_DOWN_MS && stored.version >= self.lease.0 {
+            if now_ms.saturating_sub(sent_ms) <= STEP_DOWN_MS && stored.version >= self.lease.seen.0 {
                 self.leads.get_or_insert(stored.version);
-                (self.lease, self.renewed_ms) = ((stored.version, now_ms), sent_ms);
+                (self.lease.seen, self.lease.renewed_ms) = ((stored.version, now_ms), sent_ms);
             }
             return None;
         }
-        if stored.version != self.lease.0 {
-            self.lease = (stored.version, now_ms);
+        if stored.version != self.lease.seen.0 {
+            self.lease.seen = (stored.version, now_ms);
         }
-        let free = holder == u8::MAX || now_ms.saturating_sub(self.lease.1) > FOLLOW_MS;
+        let free = holder == u8::MAX || now_ms.saturating_sub(self.lease.seen.1) > FOLLOW_MS;
         free.then(|| {
-            let verb =
-                ModelRequest::Patch(ObjectName::Leader, Patch::Renew { version: self.lease.0, holder: self.number });
+            let verb = ModelRequest::Patch(
+                ObjectName::Leader,
+                Patch::Renew { version: self.lease.seen.0, holder: self.number },
+            );
             self.lease_call(verb, now_ms)
         })
     }
@@ -209,7 +224,7 @@ impl Coordinator {
     /// An offer is open once it was seen, after it was read, that nobody can be at work on a former one of its name.
     fn prove(&mut self) -> Option<Request> {
         let asked = self.calls.values().any(|(key, _, _)| matches!(key, ObjectName::Offer(_)));
-        let unverified = self.seen.values().find(|one| one.offer().is_some() && !self.proven.contains(&one.uid));
+        let unverified = self.seen.values().find(|one| one.offer().is_some() && !self.noted.proven.contains(&one.uid));
         let key = unverified.filter(|_| !asked)?.key;
         Some(self.call(key, None, ActionStage::List, ModelRequest::List))
     }
@@ -246,9 +261,9 @@ impl Coordinator {
     }
 
     fn claim(&mut self, view: &View, uid: Uid, now_ms: u64) -> Claim {
-        let first = if uid == 0 { now_ms } else { *self.first_seen.entry(uid).or_insert(now_ms) };
+        let first = if uid == 0 { now_ms } else { *self.noted.first_seen.entry(uid).or_insert(now_ms) };
         let silent = |offer: u8| {
-            let since = self.alive.get(&offer).map_or(now_ms, |(_, since)| *since);
+            let since = self.noted.alive.get(&offer).map_or(now_ms, |(_, since)| *since);
             now_ms.saturating_sub(since) > SILENT_MS || self.planted == Planted::LosesAlive
         };
         let mut claim = view.claim(&self.seen, first.saturating_add(RESERVE_MS), silent);
@@ -306,7 +321,7 @@ impl Coordinator {
         if matches!(reason, Reason::CapacityTaken | Reason::StaleAd | Reason::Rejected | Reason::ReserveTimedOut) {
             let pairs = drive.view.legs.iter().map(|leg| (drive.view.root.1, leg.offer));
             let until = now_ms.saturating_add(BACK_OFF_MS);
-            self.refusals.extend(pairs.collect::<Vec<_>>().into_iter().map(|pair| (pair, until)));
+            self.noted.refusals.extend(pairs.collect::<Vec<_>>().into_iter().map(|pair| (pair, until)));
         }
     }
 
@@ -316,7 +331,7 @@ impl Coordinator {
             view: &drive.view,
             seen: &self.seen,
             holds: drive.claim.holds(),
-            alive: &self.alive,
+            alive: &self.noted.alive,
             now_ms,
             clock_s: self.clock_s(now_ms),
             epoch: self.leads.unwrap_or(0),
@@ -350,7 +365,7 @@ impl Coordinator {
         }
         let Some(action) = action else {
             if key == ObjectName::Leader {
-                let sent_ms = self.lease_calls.remove(&token).unwrap_or(0);
+                let sent_ms = self.lease.calls.remove(&token).unwrap_or(0);
                 return self.lease_answered(sent_ms, answer, now_ms).into_iter().collect();
             }
             if let (ObjectName::Job(_), Some(own)) = (key, &mut self.preempting) {
@@ -366,7 +381,7 @@ impl Coordinator {
                     offers.filter(|(one, _)| matches!(one.key, ObjectName::Offer(name) if !is_recreated_under_live_claims(name, one.uid, all)));
                 let clean: Vec<Uid> =
                     clean.map(|(one, _)| one.uid).filter(|uid| self.seen.values().any(|one| one.uid == *uid)).collect();
-                self.proven.extend(clean);
+                self.noted.proven.extend(clean);
             }
             return Vec::new();
         };
@@ -381,7 +396,7 @@ impl Coordinator {
             && let (true, Some(found)) = (matches!(stage, ActionStage::Write), stored.found())
         {
             drive.view = View::of(stored.uid, key, found);
-            self.first_seen.insert(stored.uid, now_ms);
+            self.noted.first_seen.insert(stored.uid, now_ms);
         }
         if matches!(answer, ServerAnswer::Missing) {
             self.gone(key, action, &stage);

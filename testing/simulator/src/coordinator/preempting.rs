@@ -124,7 +124,7 @@ impl Coordinator {
     /// A job that waits and that others would be preempted for right now, if there is one. For a coordinator that has just seen everything.
     pub fn could_nominate(&mut self, now_ms: u64) -> Option<ObjectName> {
         let preempting = self.preempting.take()?;
-        self.proven.extend(self.seen.values().map(|stored| stored.uid));
+        self.noted.proven.extend(self.seen.values().map(|stored| stored.uid));
         let mut requests = Vec::new();
         self.find_gangs_with_preemption(preempting, now_ms, &mut requests);
         requests.into_iter().find_map(|(_, verb)| match verb {

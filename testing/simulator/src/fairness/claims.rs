@@ -16,10 +16,10 @@ impl Simulation<'_> {
         let legs = vec![Hold::Free; gang.members.len().saturating_sub(1)];
         let mut claim = Claim::seen(Decision::Absent, Hold::Free, legs, u64::MAX);
         claim.work = Work::Absent;
-        self.numbers += 1;
+        self.claimed.numbers += 1;
         let run = self.jobs.get(job).map_or(0, |job| job.run);
         let running = Running {
-            number: self.numbers,
+            number: self.claimed.numbers,
             gang,
             claim,
             committed_at: self.now,
@@ -29,13 +29,13 @@ impl Simulation<'_> {
             is_freed: false,
         };
         self.waiting.remove(&job);
-        self.running.insert(job, running);
+        self.claimed.running.insert(job, running);
         self.drive(job, Event::Tick);
     }
 
     /// The work of a job has ended by itself.
     pub(super) fn completes(&mut self, job: usize) {
-        if let Some(running) = self.running.get_mut(&job) {
+        if let Some(running) = self.claimed.running.get_mut(&job) {
             running.stopped_at = Some(self.now);
         }
         self.drive(job, Event::Work(Work::Finished(true)));
@@ -43,7 +43,7 @@ impl Simulation<'_> {
 
     /// The gang of a job is preempted: its work is told to stop.
     pub(super) fn preempts(&mut self, job: usize, grace: i64) {
-        if let Some(running) = self.running.get_mut(&job) {
+        if let Some(running) = self.claimed.running.get_mut(&job) {
             (running.preempted, running.stopped_at) = (true, Some(self.now + grace));
         }
         self.drive(job, Event::Exit(Reason::Preempted));
@@ -53,20 +53,20 @@ impl Simulation<'_> {
     pub(super) fn drive(&mut self, job: usize, event: Event) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
-            let Some(running) = self.running.get_mut(&job) else { return };
+            let Some(running) = self.claimed.running.get_mut(&job) else { return };
             let now_ms = u64::try_from(self.now).unwrap_or(0) * 1000;
             let (claim, actions) = step(running.claim.clone(), event, now_ms);
             running.claim = claim;
             events.extend(actions.into_iter().filter_map(|action| self.carried_out(job, action)));
         }
-        if self.running.get(&job).is_some_and(|running| running.is_freed) {
+        if self.claimed.running.get(&job).is_some_and(|running| running.is_freed) {
             self.ended(job);
         }
     }
 
     /// What an action comes to; none if that is not known yet.
     fn carried_out(&mut self, job: usize, action: Action) -> Option<Event> {
-        let running = self.running.get_mut(&job)?;
+        let running = self.claimed.running.get_mut(&job)?;
         Some(match action {
             Action::CreateMatch => Event::MatchCreated,
             Action::ReserveRoot => Event::RootReserved,
@@ -109,12 +109,12 @@ impl Simulation<'_> {
 
     /// The number of the machine of a leg.
     fn machine_of(&self, job: usize, leg: usize) -> Option<usize> {
-        self.pool.number(self.running.get(&job)?.gang.members.get(leg + 1)?.ad)
+        self.pool.number(self.claimed.running.get(&job)?.gang.members.get(leg + 1)?.ad)
     }
 
     fn reserve(&mut self, job: usize, leg: usize) -> Event {
         let machine = self.machine_of(job, leg);
-        match machine.and_then(|machine| self.holders.get_mut(machine)) {
+        match machine.and_then(|machine| self.claimed.holders.get_mut(machine)) {
             Some(holder @ None) => {
                 *holder = Some(job);
                 machine.into_iter().for_each(|machine| self.pool.set_taken(machine, true));
@@ -126,7 +126,8 @@ impl Simulation<'_> {
 
     fn free(&mut self, job: usize, leg: usize) {
         let machine = self.machine_of(job, leg);
-        if let Some((machine, holder)) = machine.and_then(|machine| Some((machine, self.holders.get_mut(machine)?)))
+        if let Some((machine, holder)) =
+            machine.and_then(|machine| Some((machine, self.claimed.holders.get_mut(machine)?)))
             && *holder == Some(job)
         {
             *holder = None;
@@ -135,7 +136,7 @@ impl Simulation<'_> {
     }
 
     fn commit(&mut self, job: usize) {
-        let Some(running) = self.running.get(&job) else { return };
+        let Some(running) = self.claimed.running.get(&job) else { return };
         let members = running.gang.members.iter().skip(1);
         let members = members.map(|member| MemberCharge {
             offer: member.ad.place().to_string(),
@@ -154,7 +155,7 @@ impl Simulation<'_> {
 
     /// All of a claim is freed.
     fn ended(&mut self, job: usize) {
-        let Some(running) = self.running.remove(&job) else { return };
+        let Some(running) = self.claimed.running.remove(&job) else { return };
         let now = self.now;
         if let Some(party) = self.account(job) {
             party.ends(job, now);

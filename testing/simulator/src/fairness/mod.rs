@@ -10,7 +10,7 @@ mod reservations;
 mod setting;
 mod world;
 
-pub use report::{FairnessReport, Put};
+pub use report::{FairnessReport, NominationCount, Put};
 pub use setting::{BigJob, Machine, PriorUse, ReservationRules, Rules, Setting, Workload};
 
 use anyhow::Result;

@@ -9,6 +9,15 @@ pub struct Put {
     pub most: u32,
 }
 
+/// Nominations of a simulation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NominationCount {
+    /// How many there were.
+    pub made: u64,
+    /// How many of them were not claimed.
+    pub dropped: u64,
+}
+
 /// Figures of a simulation. Charges are in micros.
 #[derive(Clone, Debug, Default)]
 pub struct FairnessReport {
@@ -24,10 +33,8 @@ pub struct FairnessReport {
     pub finished: u64,
     /// How many gangs were preempted.
     pub preemptions: u64,
-    /// How many nominations there were, and how many of them were not claimed.
-    pub nominations: u64,
-    /// See `nominations`.
-    pub dropped: u64,
+    /// What became of nominations.
+    pub nominations: NominationCount,
     /// The job that was preempted most often.
     pub worst: Put,
     /// A job that was preempted more often than it may be.

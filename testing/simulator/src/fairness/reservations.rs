@@ -29,13 +29,13 @@ impl Simulation<'_> {
             takes.insert(CHARGE.into(), charge);
             let members = running.gang.members.iter().skip(1);
             Some(HeldOffers {
-                account: self.parties.get(own.account)?.name.clone(),
+                account: self.accounts.parties.get(own.account)?.name.clone(),
                 takes,
                 ends: own.deadline.map(|seconds| running.committed_at + seconds),
                 holds: members.map(|member| (member.ad, member.ask.clone())).collect(),
             })
         };
-        self.running.iter().filter_map(held).collect()
+        self.claimed.running.iter().filter_map(held).collect()
     }
 
     /// When the claims of jobs that wait end at the latest, if they are found now.
@@ -69,9 +69,9 @@ impl Simulation<'_> {
         }
         let (waiting, ends) = (Self::left_over(pool, gangs), self.ends());
         let held = HeldGangs { reserved: &reserved, waiting: &waiting, ends: &ends };
-        let engine = &mut self.engine;
+        let engine = &mut self.leader.engine;
         let mut search = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
-        backfill((pool, gangs), held, (&self.config, self.now), &mut SideSearches::new(&mut search)).gangs
+        backfill((pool, gangs), held, (&self.terms.config, self.now), &mut SideSearches::new(&mut search)).gangs
     }
 
     /// Holds machines for a job that has waited long, if nothing is held for another one.
@@ -88,13 +88,14 @@ impl Simulation<'_> {
         let members = self.nominations.values().flat_map(|own| own.gang.members.iter().skip(1));
         let nominated: BTreeSet<AdKey> = members.filter_map(|member| Some(pool.ad(member.ad)?.key.clone())).collect();
         let reserving = Reserving { held: &held, ends: &ends, candidates: &candidates, nominated: &nominated, room: 1 };
-        let engine = &mut self.engine;
+        let engine = &mut self.leader.engine;
         let mut search = |view: &Snapshot, config: &Config, now: i64| engine.negotiate(view, config, now);
         let made =
-            reserve((pool, gangs), &reserving, (&self.config, self.now), &mut SideSearches::new(&mut search)).made;
+            reserve((pool, gangs), &reserving, (&self.terms.config, self.now), &mut SideSearches::new(&mut search))
+                .made;
         for reservation in made {
             let (gang, victims, kind) = (reservation.gang, Vec::new(), NominationKind::Reservation);
-            self.report.nominations += 1;
+            self.report.nominations.made += 1;
             self.nominations.insert(reservation.root.place(), HeldForJob { gang, victims, since: self.now, kind });
         }
     }

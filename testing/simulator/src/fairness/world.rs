@@ -65,27 +65,54 @@ pub(super) struct HeldForJob {
 /// A simulation under way.
 pub(super) struct Simulation<'s> {
     pub(super) setting: &'s Setting,
+    pub(super) terms: EngineTerms,
+    pub(super) leader: LeaderMemory,
+    pub(super) pool: SimulatedPool,
+    pub(super) accounts: SimulatedAccounts,
+    pub(super) jobs: Vec<SimulatedJob>,
+    arrivals: Arrivals,
+    pub(super) waiting: BTreeSet<usize>,
+    pub(super) claimed: Claimed,
+    pub(super) nominations: BTreeMap<usize, HeldForJob>,
+    pub(super) now: i64,
+    pub(super) report: FairnessReport,
+}
+
+/// What cycles are run under.
+pub(super) struct EngineTerms {
     pub(super) config: Config,
-    pub(super) terms: Option<PreemptionTerms>,
+    pub(super) preemption: Option<PreemptionTerms>,
+}
+
+/// What the next leader does not know.
+#[derive(Default)]
+pub(super) struct LeaderMemory {
     pub(super) engine: Engine,
     pub(super) budget: EvictionBudget,
-    pub(super) pool: SimulatedPool,
+}
+
+/// The accounts, and the one of each job, by its ad.
+pub(super) struct SimulatedAccounts {
     pub(super) parties: Vec<Party>,
     account_of: RootAccounts,
-    pub(super) jobs: Vec<SimulatedJob>,
+}
+
+/// Jobs that are still to come.
+struct Arrivals {
     /// Jobs that are not there now.
     idle: BTreeSet<usize>,
-    pub(super) waiting: BTreeSet<usize>,
+    chance: Chance,
+    /// When the next job of a stream arrives.
+    next_at: i64,
+}
+
+/// What is claimed.
+pub(super) struct Claimed {
     pub(super) running: BTreeMap<usize, Running>,
     /// By machine, the job that has it.
     pub(super) holders: Vec<Option<usize>>,
-    pub(super) nominations: BTreeMap<usize, HeldForJob>,
+    /// How many gangs were claimed so far.
     pub(super) numbers: u64,
-    pub(super) now: i64,
-    chance: Chance,
-    /// When the next job of a stream arrives.
-    next_arrival: i64,
-    pub(super) report: FairnessReport,
 }
 
 impl<'s> Simulation<'s> {
@@ -111,25 +138,26 @@ impl<'s> Simulation<'s> {
         let name = |job: &SimulatedJob| parties.get(job.account).map(|party| party.name.clone());
         let account_of =
             jobs.iter().enumerate().filter_map(|(place, job)| Some((AdId::at(place), name(job)?))).collect();
+        let arrivals = Arrivals {
+            idle: (0..count).filter(is_regular).collect(),
+            chance: Chance::new(setting.seed),
+            next_at: if is_stream { 1 } else { i64::MAX },
+        };
         Ok(Simulation {
             setting,
-            config: Config { explains: false, ..Config::product() },
-            terms: setting.rules.as_ref().map(Rules::terms).transpose()?,
-            engine: Engine::default(),
-            budget: EvictionBudget::default(),
+            terms: EngineTerms {
+                config: Config { explains: false, ..Config::product() },
+                preemption: setting.rules.as_ref().map(Rules::terms).transpose()?,
+            },
+            leader: LeaderMemory::default(),
             pool: SimulatedPool::new(count, &setting.machines)?,
-            parties,
-            account_of,
+            accounts: SimulatedAccounts { parties, account_of },
             jobs,
-            idle: (0..count).filter(is_regular).collect(),
+            arrivals,
             waiting: BTreeSet::new(),
-            running: BTreeMap::new(),
-            holders: vec![None; setting.machines.len()],
+            claimed: Claimed { running: BTreeMap::new(), holders: vec![None; setting.machines.len()], numbers: 0 },
             nominations: BTreeMap::new(),
-            numbers: 0,
             now: 0,
-            chance: Chance::new(setting.seed),
-            next_arrival: if is_stream { 1 } else { i64::MAX },
             report: FairnessReport::default(),
         })
     }
@@ -155,25 +183,25 @@ impl<'s> Simulation<'s> {
 
     fn is_over(&self) -> bool {
         self.report.big_waited.is_some()
-            || matches!(self.setting.workload, Workload::Fixed(_)) && self.idle.len() == self.jobs.len()
+            || matches!(self.setting.workload, Workload::Fixed(_)) && self.arrivals.idle.len() == self.jobs.len()
     }
 
     /// What was before, and the first jobs.
     fn begin(&mut self) {
         if let PriorUse::Monopoly(account) = self.setting.past {
-            while self.holders.contains(&None) {
-                let before = self.running.len();
+            while self.claimed.holders.contains(&None) {
+                let before = self.claimed.running.len();
                 self.feed(account);
                 self.cycle();
-                if self.running.len() == before {
+                if self.claimed.running.len() == before {
                     break;
                 }
             }
-            let held = self.holders.iter().flatten().count() as Amount * CHARGE_OF_ONE;
-            self.parties.iter_mut().skip(account).take(1).for_each(|party| party.has_always_held(held));
+            let held = self.claimed.holders.iter().flatten().count() as Amount * CHARGE_OF_ONE;
+            self.accounts.parties.iter_mut().skip(account).take(1).for_each(|party| party.has_always_held(held));
         }
         match &self.setting.workload {
-            Workload::Saturated { .. } => (0..self.parties.len()).for_each(|account| self.feed(account)),
+            Workload::Saturated { .. } => (0..self.accounts.parties.len()).for_each(|account| self.feed(account)),
             Workload::Stream { .. } => {}
             Workload::Fixed(jobs) => {
                 for (job, (machines, run)) in jobs.iter().enumerate() {
@@ -191,16 +219,16 @@ impl<'s> Simulation<'s> {
         let Workload::Saturated { mean_run, sizes } = &self.setting.workload else { return };
         let is_own = |job: &&usize| self.jobs.get(**job).is_some_and(|job| job.account == account);
         let missing = BACKLOG.saturating_sub(self.waiting.iter().filter(is_own).count());
-        let jobs: Vec<usize> = self.idle.iter().filter(is_own).take(missing).copied().collect();
+        let jobs: Vec<usize> = self.arrivals.idle.iter().filter(is_own).take(missing).copied().collect();
         for job in jobs {
-            let size = sizes.get(self.chance.below(sizes.len() as u64) as usize).copied().unwrap_or(1);
-            let run = exponential(&mut self.chance, *mean_run);
+            let size = sizes.get(self.arrivals.chance.below(sizes.len() as u64) as usize).copied().unwrap_or(1);
+            let run = exponential(&mut self.arrivals.chance, *mean_run);
             self.arrives(job, &vec![None; size], run);
         }
     }
 
     fn arrives(&mut self, job: usize, machines: &[Option<usize>], run: i64) {
-        self.idle.remove(&job);
+        self.arrivals.idle.remove(&job);
         if let Some(own) = self.jobs.get_mut(job)
             && self.pool.set_job(job, machines).is_ok()
         {
@@ -212,13 +240,14 @@ impl<'s> Simulation<'s> {
     /// Lets the next job of a stream arrive, and the one that needs many machines, if it is their time.
     fn stream(&mut self) {
         if let Workload::Stream { load, mean_run, longest, stated } = self.setting.workload
-            && self.now >= self.next_arrival
+            && self.now >= self.arrivals.next_at
         {
-            let run = exponential(&mut self.chance, mean_run).min(longest);
-            let says = self.chance.permille(stated);
-            let slots = i64::try_from(self.holders.len()).unwrap_or(1);
-            self.next_arrival = self.now + exponential(&mut self.chance, (mean_run * 100 / (slots * load)).max(1));
-            if let Some(job) = self.idle.first().copied() {
+            let run = exponential(&mut self.arrivals.chance, mean_run).min(longest);
+            let says = self.arrivals.chance.permille(stated);
+            let slots = i64::try_from(self.claimed.holders.len()).unwrap_or(1);
+            self.arrivals.next_at =
+                self.now + exponential(&mut self.arrivals.chance, (mean_run * 100 / (slots * load)).max(1));
+            if let Some(job) = self.arrivals.idle.first().copied() {
                 self.arrives(job, &[None], run);
                 self.jobs.iter_mut().skip(job).take(1).for_each(|own| own.deadline = says.then_some(run));
             }
@@ -236,12 +265,12 @@ impl<'s> Simulation<'s> {
 
     /// A job has run to its end, and is gone.
     pub(super) fn finished(&mut self, job: usize) {
-        self.idle.insert(job);
+        self.arrivals.idle.insert(job);
     }
 
     /// The account of a job.
     pub(super) fn account(&mut self, job: usize) -> Option<&mut Party> {
-        self.parties.get_mut(self.jobs.get(job)?.account)
+        self.accounts.parties.get_mut(self.jobs.get(job)?.account)
     }
 
     /// One cycle: nominations go on, gangs are found and claimed, and nominations are made for jobs that are left over. Says whether something
@@ -251,7 +280,7 @@ impl<'s> Simulation<'s> {
         self.nominations_go_on(&pool);
         // What was claimed or released just now is not in that snapshot.
         let pool = self.snapshot();
-        let mut gangs = self.engine.negotiate(&pool, &self.config, self.now).gangs;
+        let mut gangs = self.leader.engine.negotiate(&pool, &self.terms.config, self.now).gangs;
         let used = self.backfilled(&pool, &gangs);
         gangs.extend(used);
         for gang in &gangs {
@@ -278,13 +307,13 @@ impl<'s> Simulation<'s> {
         }
         let root = |job: &usize| {
             let own = self.jobs.get(*job)?;
-            let (ad, submitter) = (AdId::at(*job), self.parties.get(own.account)?.name.clone());
+            let (ad, submitter) = (AdId::at(*job), self.accounts.parties.get(own.account)?.name.clone());
             Some(Root { ad, submitter, priority: 0, since: own.since, exclusions: BTreeSet::new() })
         };
         pool.roots = self.waiting.iter().filter_map(root).collect();
         let nominated = self.nominations.iter();
         let nominated = nominated.filter_map(|(job, own)| Some((self.jobs.get(*job)?.account, charge_of(&own.gang))));
-        pool.policy = Some(Arc::new(policy_of(&self.parties, nominated, &self.account_of, self.now)));
+        pool.policy = Some(Arc::new(policy_of(&self.accounts.parties, nominated, &self.accounts.account_of, self.now)));
         pool
     }
 
@@ -292,15 +321,15 @@ impl<'s> Simulation<'s> {
     fn next_event(&self) -> i64 {
         let after = |step: i64| (self.now / step + 1) * step;
         let rules = self.setting.rules.as_ref();
-        let ends = self.running.values().map(|running| running.stopped_at.unwrap_or(running.ends_at));
-        let old_enough = self.running.iter().filter_map(|(job, running)| {
+        let ends = self.claimed.running.values().map(|running| running.stopped_at.unwrap_or(running.ends_at));
+        let old_enough = self.claimed.running.iter().filter_map(|(job, running)| {
             let times = if rules?.doubles { self.jobs.get(*job)?.preemptions } else { 0 };
             Some(running.committed_at + (rules?.min_runtime_seconds << times.min(20)))
         });
         let late = self.nominations.values().filter_map(|own| Some(own.since + self.lasts(own)?));
         let big = self.setting.big.map(|big| big.comes);
         let long_enough = big.zip(self.setting.reservation).map(|(comes, rules)| comes + rules.after_seconds);
-        let stream = big.into_iter().chain(long_enough).chain([self.next_arrival]);
+        let stream = big.into_iter().chain(long_enough).chain([self.arrivals.next_at]);
         let ahead = ends.chain(old_enough).chain(late).chain(stream).filter(|at| *at > self.now);
         let regular = [after(self.setting.half_life), after(self.setting.leader_every), self.setting.until];
         ahead.chain(regular).min().unwrap_or(self.setting.until)
@@ -311,14 +340,14 @@ impl<'s> Simulation<'s> {
         let seconds = Amount::from(until - self.now);
         let period = usize::try_from(self.now / self.setting.half_life).unwrap_or(0);
         while self.report.held.len() <= period {
-            self.report.held.push(vec![0; self.parties.len()]);
+            self.report.held.push(vec![0; self.accounts.parties.len()]);
         }
         if self.nominations.values().any(|own| own.kind == NominationKind::Reservation) {
-            let free = self.holders.iter().filter(|holder| holder.is_none()).count();
+            let free = self.claimed.holders.iter().filter(|holder| holder.is_none()).count();
             self.report.kept_idle += i64::try_from(free).unwrap_or(0) * (until - self.now);
         }
         let Some(held) = self.report.held.get_mut(period) else { return };
-        for (own, party) in held.iter_mut().zip(&self.parties) {
+        for (own, party) in held.iter_mut().zip(&self.accounts.parties) {
             *own += party.usage.held() * seconds;
             self.report.charged += party.usage.held() * seconds;
         }
@@ -326,8 +355,8 @@ impl<'s> Simulation<'s> {
 
     /// What happens at this time.
     fn events(&mut self) {
-        for job in self.running.keys().copied().collect::<Vec<_>>() {
-            let Some(running) = self.running.get(&job) else { continue };
+        for job in self.claimed.running.keys().copied().collect::<Vec<_>>() {
+            let Some(running) = self.claimed.running.get(&job) else { continue };
             match running.stopped_at {
                 Some(at) if at <= self.now => self.drive(job, Event::Work(Work::Absent)),
                 None if running.ends_at <= self.now => self.completes(job),
@@ -336,10 +365,10 @@ impl<'s> Simulation<'s> {
         }
         if self.now % self.setting.leader_every == 0 {
             let now = self.now;
-            self.parties.iter_mut().for_each(|party| party.is_taken_over(now));
-            (self.engine, self.budget) = (Engine::default(), EvictionBudget::default());
+            self.accounts.parties.iter_mut().for_each(|party| party.is_taken_over(now));
+            self.leader = LeaderMemory::default();
         }
-        (0..self.parties.len()).for_each(|account| self.feed(account));
+        (0..self.accounts.parties.len()).for_each(|account| self.feed(account));
         self.stream();
     }
 }

@@ -1,10 +1,10 @@
 //! A plan into its history: one queue of events in virtual time, one server, and everybody who talks to it.
 
+mod agenda;
 mod ending;
 mod people;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use claiming::Reason;
@@ -20,6 +20,7 @@ use crate::objects::{Body, Job, ObjectName, Stored};
 use crate::plan::{CALM_MS, Happening, HistoryPlan};
 use crate::scheme::Write;
 use crate::server::{ModelRequest, ModelServer, Patch, ServerAnswer, StoredChange};
+use crate::world::agenda::Agenda;
 use crate::world::people::offer;
 
 /// A call that was not answered by then is lost.
@@ -46,29 +47,6 @@ enum WorldEvent {
     Batch(ObjectName),
 }
 
-struct Later {
-    at_ms: u64,
-    order: u64,
-    event: WorldEvent,
-}
-
-impl PartialEq for Later {
-    fn eq(&self, other: &Later) -> bool {
-        (self.at_ms, self.order) == (other.at_ms, other.order)
-    }
-}
-impl Eq for Later {}
-impl PartialOrd for Later {
-    fn partial_cmp(&self, other: &Later) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Later {
-    fn cmp(&self, other: &Later) -> std::cmp::Ordering {
-        (self.at_ms, self.order).cmp(&(other.at_ms, other.order))
-    }
-}
-
 /// What a history came to.
 #[derive(Clone, Debug, Default)]
 pub struct HistoryOutcome {
@@ -92,21 +70,34 @@ pub struct HistoryOutcome {
     pub log: Vec<String>,
 }
 
+/// The process of a coordinator.
+struct CoordinatorProcess {
+    coordinator: Coordinator,
+    /// How often it has crashed: answers to a former life are lost.
+    life: u32,
+    paused_until_ms: u64,
+    /// Its next round is due soon.
+    is_woken: bool,
+}
+
+/// The process of an agent.
+struct AgentProcess {
+    agent: Minder,
+    /// Its next round is due soon.
+    is_woken: bool,
+}
+
 /// The world.
 pub struct ModelCluster {
     plan: HistoryPlan,
     chance: Chance,
     now_ms: u64,
-    order: u64,
-    queue: BinaryHeap<Reverse<Later>>,
+    agenda: Agenda<WorldEvent>,
     server: ModelServer,
-    coordinators: Vec<Coordinator>,
-    lives: Vec<u32>,
-    paused_ms: Vec<u64>,
+    coordinators: Vec<CoordinatorProcess>,
     watched_ms: BTreeMap<(bool, u8, u8), u64>,
-    rounds: Vec<bool>,
-    agents: Vec<Option<Minder>>,
-    agent_rounds: Vec<bool>,
+    /// By offer; none, if it has no agent.
+    agents: Vec<Option<AgentProcess>>,
     chronicle: Chronicle,
     last_write_ms: u64,
     outcome: HistoryOutcome,
@@ -118,15 +109,15 @@ pub fn run(plan: &HistoryPlan, logs: bool) -> HistoryOutcome {
     let mut world = ModelCluster::new(plan, logs);
     world.begin();
     while world.outcome.wrong.is_none() {
-        let Some(Reverse(later)) = world.queue.pop() else { break };
-        world.now_ms = later.at_ms;
+        let Some((at_ms, event)) = world.agenda.next() else { break };
+        world.now_ms = at_ms;
         world.outcome.events += 1;
         let rested = world.now_ms.saturating_sub(world.last_write_ms.max(CALM_MS)) > REST_MS;
         if rested || world.now_ms > END_MS {
             world.end(rested);
             break;
         }
-        world.happens(later.event);
+        world.happens(event);
     }
     world.outcome.ended_ms = world.now_ms;
     world.outcome.preempted = world.chronicle.preemptions.count();
@@ -135,23 +126,18 @@ pub fn run(plan: &HistoryPlan, logs: bool) -> HistoryOutcome {
 
 impl ModelCluster {
     fn new(plan: &HistoryPlan, logs: bool) -> ModelCluster {
-        let count = usize::from(plan.coordinators);
-        let agents =
-            plan.offers.iter().enumerate().map(|(number, (agent, _))| agent.then(|| Minder::new(number as u8)));
+        let agents = plan.offers.iter().enumerate().map(|(number, (has_agent, _))| {
+            has_agent.then(|| AgentProcess { agent: Minder::new(number as u8), is_woken: false })
+        });
         ModelCluster {
             plan: plan.clone(),
             chance: Chance::new(plan.seed ^ 0x5eed),
             now_ms: 0,
-            order: 0,
-            queue: BinaryHeap::new(),
+            agenda: Agenda::default(),
             server: ModelServer { planted: plan.planted, ..ModelServer::default() },
             coordinators: Vec::new(),
-            lives: vec![0; count],
-            paused_ms: vec![0; count],
             watched_ms: BTreeMap::new(),
-            rounds: vec![false; count],
             agents: agents.collect(),
-            agent_rounds: vec![false; plan.offers.len()],
             chronicle: Chronicle { preemptions: Preemptions::new(plan), ..Chronicle::default() },
             last_write_ms: 0,
             outcome: HistoryOutcome::default(),
@@ -176,12 +162,11 @@ impl ModelCluster {
         for number in 0..plan.coordinators {
             let seen = self.server.objects.clone();
             let coordinator = self.coordinator(number, seen);
-            self.coordinators.push(coordinator);
+            self.coordinators.push(CoordinatorProcess { coordinator, life: 0, paused_until_ms: 0, is_woken: false });
             self.later(u64::from(number) * 7, WorldEvent::Round { of: Who::Coordinator(number), lead: true });
         }
         for (at_ms, happening) in plan.happenings {
-            self.order += 1;
-            self.queue.push(Reverse(Later { at_ms, order: self.order, event: WorldEvent::Happens(happening) }));
+            self.agenda.add(at_ms, WorldEvent::Happens(happening));
         }
     }
 
@@ -197,8 +182,7 @@ impl ModelCluster {
     }
 
     fn later(&mut self, in_ms: u64, event: WorldEvent) {
-        self.order += 1;
-        self.queue.push(Reverse(Later { at_ms: self.now_ms + in_ms, order: self.order, event }));
+        self.agenda.add(self.now_ms + in_ms, event);
     }
 
     fn happens(&mut self, event: WorldEvent) {
@@ -263,14 +247,14 @@ impl ModelCluster {
         else {
             return None;
         };
-        let coordinator = self.coordinators.get(usize::from(number))?;
+        let coordinator = &self.coordinators.get(usize::from(number))?.coordinator;
         coordinator.preempting.as_ref()?;
         takes_what_is_nominated(&coordinator.seen, found, |job| coordinator.is_driven(job))
     }
 
     fn life(&self, who: Who) -> u32 {
         match who {
-            Who::Coordinator(number) => self.lives.get(usize::from(number)).copied().unwrap_or(0),
+            Who::Coordinator(number) => self.coordinators.get(usize::from(number)).map_or(0, |process| process.life),
             Who::Agent(_) => 0,
         }
     }
@@ -381,17 +365,16 @@ impl ModelCluster {
         };
         let at_ms = self.watched_ms.get(&place).copied().unwrap_or(0).max(self.now_ms + lag);
         self.watched_ms.insert(place, at_ms);
-        self.order += 1;
         let life = self.life(by);
         let event =
             WorldEvent::Watched { by, life, key: change.key, stored: change.after.clone(), version: change.version };
-        self.queue.push(Reverse(Later { at_ms, order: self.order, event }));
+        self.agenda.add(at_ms, event);
     }
 
     /// If a coordinator is paused, until when.
     fn paused(&self, who: Who) -> Option<u64> {
         let Who::Coordinator(number) = who else { return None };
-        let until = self.paused_ms.get(usize::from(number)).copied().unwrap_or(0);
+        let until = self.coordinators.get(usize::from(number)).map_or(0, |process| process.paused_until_ms);
         (until > self.now_ms).then(|| until - self.now_ms)
     }
 
@@ -403,18 +386,18 @@ impl ModelCluster {
         let now_ms = self.now_ms;
         match by {
             Who::Coordinator(number) => {
-                let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
+                let Some(process) = self.coordinators.get_mut(usize::from(number)) else { return };
                 match stored {
-                    Some(stored) => coordinator.learn(&stored, now_ms),
-                    None => coordinator.forget(key, version),
+                    Some(stored) => process.coordinator.learn(&stored, now_ms),
+                    None => process.coordinator.forget(key, version),
                 }
                 if !matches!(key, ObjectName::Alive(_) | ObjectName::Leader) {
                     self.wake(number, 50);
                 }
             }
             Who::Agent(number) => {
-                if let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) {
-                    agent.watched(stored);
+                if let Some(Some(process)) = self.agents.get_mut(usize::from(number)) {
+                    process.agent.watched(stored);
                     self.wake_agent(number, 20);
                 }
             }
@@ -422,15 +405,17 @@ impl ModelCluster {
     }
 
     fn wake(&mut self, number: u8, in_ms: u64) {
-        if let Some(asked) = self.rounds.get_mut(usize::from(number)).filter(|asked| !**asked) {
-            *asked = true;
+        if let Some(process) = self.coordinators.get_mut(usize::from(number)).filter(|process| !process.is_woken) {
+            process.is_woken = true;
             self.later(in_ms, WorldEvent::Round { of: Who::Coordinator(number), lead: false });
         }
     }
 
     fn wake_agent(&mut self, number: u8, in_ms: u64) {
-        if let Some(asked) = self.agent_rounds.get_mut(usize::from(number)).filter(|asked| !**asked) {
-            *asked = true;
+        if let Some(Some(process)) = self.agents.get_mut(usize::from(number))
+            && !process.is_woken
+        {
+            process.is_woken = true;
             self.later(in_ms, WorldEvent::Round { of: Who::Agent(number), lead: false });
         }
     }
@@ -442,18 +427,14 @@ impl ModelCluster {
         let now_ms = self.now_ms;
         let requests = match of {
             Who::Coordinator(number) => {
-                let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
-                if !lead && let Some(asked) = self.rounds.get_mut(usize::from(number)) {
-                    *asked = false;
-                }
-                coordinator.round(now_ms, lead)
+                let Some(process) = self.coordinators.get_mut(usize::from(number)) else { return };
+                process.is_woken &= lead;
+                process.coordinator.round(now_ms, lead)
             }
             Who::Agent(number) => {
-                if !lead && let Some(asked) = self.agent_rounds.get_mut(usize::from(number)) {
-                    *asked = false;
-                }
-                let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) else { return };
-                agent.round(now_ms, &mut self.chance).into_iter().collect()
+                let Some(Some(process)) = self.agents.get_mut(usize::from(number)) else { return };
+                process.is_woken &= lead;
+                process.agent.round(now_ms, &mut self.chance).into_iter().collect()
             }
         };
         self.sends(of, requests);
@@ -476,14 +457,14 @@ impl ModelCluster {
         let now_ms = self.now_ms;
         match to {
             Who::Coordinator(number) => {
-                let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
-                let requests = coordinator.answered(token, &answer, now_ms);
+                let Some(process) = self.coordinators.get_mut(usize::from(number)) else { return };
+                let requests = process.coordinator.answered(token, &answer, now_ms);
                 self.wake(number, 100);
                 self.sends(to, requests);
             }
             Who::Agent(number) => {
-                if let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) {
-                    agent.answered(token, &answer, now_ms, &mut self.chance);
+                if let Some(Some(process)) = self.agents.get_mut(usize::from(number)) {
+                    process.agent.answered(token, &answer, now_ms, &mut self.chance);
                     self.wake_agent(number, 20);
                 }
                 self.outcome.wrong =
@@ -493,7 +474,8 @@ impl ModelCluster {
     }
 
     fn at_work(&self) -> AtWork {
-        let works = |agent: &Minder| agent.works.map(|(claim, object)| (agent.offer, object, claim));
+        let works =
+            |AgentProcess { agent, .. }: &AgentProcess| agent.works.map(|(claim, object)| (agent.offer, object, claim));
         self.agents.iter().flatten().filter_map(works).collect()
     }
 

@@ -14,12 +14,14 @@ impl ModelCluster {
             Happening::Crash(number) => self.crash(number),
             Happening::Pause(number, ms) => {
                 let until = self.now_ms + ms;
-                self.paused_ms.iter_mut().skip(usize::from(number)).take(1).for_each(|paused| *paused = until);
+                if let Some(process) = self.coordinators.get_mut(usize::from(number)) {
+                    process.paused_until_ms = until;
+                }
             }
             Happening::AgentDies(number, ms) => {
                 let until = self.now_ms + ms;
-                if let Some(Some(agent)) = self.agents.get_mut(usize::from(number)) {
-                    agent.crash(until);
+                if let Some(Some(process)) = self.agents.get_mut(usize::from(number)) {
+                    process.agent.crash(until);
                 }
             }
             Happening::Suspend(job) => self.edits(ObjectName::Job(job), |body| {
@@ -61,15 +63,14 @@ impl ModelCluster {
         let place = usize::from(number);
         let Some(old) = self.coordinators.get_mut(place) else { return };
         let is_stale = self.chance.permille(500);
-        let seen = if is_stale { std::mem::take(&mut old.seen) } else { self.server.objects.clone() };
+        let seen = if is_stale { std::mem::take(&mut old.coordinator.seen) } else { self.server.objects.clone() };
         let fresh = self.coordinator(number, seen);
-        if let Some(old) = self.coordinators.get_mut(place) {
-            *old = fresh;
-        }
-        self.lives.iter_mut().skip(place).take(1).for_each(|life| *life += 1);
         let wait = self.chance.between(50, 2_000);
-        let until = self.now_ms + wait;
-        self.paused_ms.iter_mut().skip(place).take(1).for_each(|paused| *paused = until);
+        if let Some(process) = self.coordinators.get_mut(place) {
+            process.coordinator = fresh;
+            process.life += 1;
+            process.paused_until_ms = self.now_ms + wait;
+        }
         if is_stale {
             let wait = wait + self.chance.between(50, 3_000);
             let life = self.life(Who::Coordinator(number));
@@ -84,7 +85,8 @@ impl ModelCluster {
             return self.later(wait, WorldEvent::Relisted { by: number, life });
         }
         let (now_ms, all, version) = (self.now_ms, self.server.objects.clone(), self.server.version);
-        let Some(coordinator) = self.coordinators.get_mut(usize::from(number)) else { return };
+        let Some(process) = self.coordinators.get_mut(usize::from(number)) else { return };
+        let coordinator = &mut process.coordinator;
         let gone: Vec<ObjectName> = coordinator.seen.keys().filter(|key| !all.contains_key(key)).copied().collect();
         gone.into_iter().for_each(|key| coordinator.forget(key, version));
         all.values().for_each(|stored| coordinator.learn(stored, now_ms));
