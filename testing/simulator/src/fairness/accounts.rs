@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{AdId, ByAd, Gang, MemberCharges, Policy, RootAccounts, Seats};
+use matchmaker::{ByAd, Gang, MemberCharges, Policy, RootAccounts, Seats};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, Tree, Usage, charge};
 
 use crate::fairness::pool::SLOTS;
