@@ -180,7 +180,7 @@ impl Indexed {
         run.candidate_sets.get_mut(*first)?.order(&mut known);
         let mut place = 0;
         'rows: while let Some((at, row)) =
-            run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &mut known)
+            run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
         {
             (place, looked) = (at + 1, looked + 1);
             let hub = run.candidate_sets.get(*first)?;
