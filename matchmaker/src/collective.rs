@@ -24,7 +24,7 @@ mod columns;
 mod listing;
 mod quotas;
 
-use listing::{Listing, Listings};
+use listing::{Listings, WindowRoots};
 
 /// The settings of collective placing.
 #[derive(Clone, Debug)]
@@ -163,11 +163,11 @@ pub fn negotiate_together<F: Finder>(
     let Turns { order: window, guaranteed, names } = turns(first, collective.window, &in_turn, &prices, (config, now));
     let window = window.as_slice();
     // 3. The gangs that each root may have, and what they take.
-    let listing = Listing { window, in_turn: &in_turn, guaranteed: &guaranteed, collective };
+    let roots = WindowRoots { window, in_turn: &in_turn, guaranteed: &guaranteed, collective };
     let limits = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
     let mut round = Round::of(first, &limits, now, names.iter());
     round.owners.take_over(&before.owners_fuel, &before.barred);
-    let Listings { numbers, gangs, mut effort, pinned, owners } = listing.list(finder, (round, &mut prices));
+    let Listings { numbers, gangs, mut effort, pinned, owners } = roots.list(finder, (round, &mut prices));
     // 4. Place them together.
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
     effort.steps = placed.steps;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crds::ad::{CounterTerms, PolicyTerms};
 use crds::{Match, Member, charge_micros};
 use matchmaker::{
-    AdKey, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot, own_context,
-    own_value,
+    AdKey, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot,
+    own_context, own_value,
 };
 use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree, charge};
 

@@ -21,7 +21,7 @@ use crate::sets::SET_MAX;
 
 /// The roots of a window, and what is known of them before their gangs are listed.
 #[derive(Clone, Copy)]
-pub(super) struct Listing<'l, 's> {
+pub(super) struct WindowRoots<'l, 's> {
     pub(super) window: &'l [Turn<'s>],
     /// The gangs of those that have one in turn.
     pub(super) in_turn: &'l BTreeMap<AdId, &'l Gang>,
@@ -43,10 +43,10 @@ pub(super) struct Listings {
     pub(super) owners: Owners,
 }
 
-impl<'s> Listing<'_, 's> {
+impl<'s> WindowRoots<'_, 's> {
     /// Lists the gangs.
     pub(super) fn list<F: Finder>(&self, finder: &mut F, (mut round, prices): (Round<'s>, &mut Prices)) -> Listings {
-        let Listing { window, in_turn, collective, .. } = *self;
+        let WindowRoots { window, in_turn, collective, .. } = *self;
         let snapshot = round.snapshot;
         let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
         // what is charged for them may tell them apart
