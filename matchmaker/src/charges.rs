@@ -102,7 +102,7 @@ impl Prices {
         std::mem::take(&mut self.used)
     }
 
-    /// What a claim costs and counts, if that follows from what is allocated: the offer states no price, and nobody shares the seat.
+    /// What a claim costs and counts, if the allocation alone decides that: the offer states no price, and the seat is not shared.
     #[inline]
     pub(crate) fn by_allocation(&mut self, policy: &Policy, counted: &CountedOffer, ask: &Ask) -> Option<&Allocated> {
         if counted.charge_weight.is_some() || ask.share.is_some() {

@@ -66,8 +66,8 @@ impl<'s> WindowRoots<'_, 's> {
                 if !kinds.wants(number, cap, &columns) {
                     continue;
                 }
-                let (listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
-                members_left.pay(turn, &listed.gangs);
+                let (mut listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
+                members_left.pay(turn, &mut listed);
                 effort.candidates = effort.candidates.saturating_add(listed.steps);
                 let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, shares: &mut round.shares };
                 kinds.add((number, turn), (listed, by_index, cap), &mut columns, bill);
@@ -191,10 +191,17 @@ impl MembersLeft {
         gangs_max.min(left / width).max((LISTED_MIN * USUAL_MEMBERS / width).clamp(2, LISTED_MIN))
     }
 
-    fn pay(&mut self, turn: &Turn<'_>, gangs: &[Gang]) {
+    /// Pays for the gangs of a root and for what they need; if there is not enough left for that, it is forgotten.
+    fn pay(&mut self, turn: &Turn<'_>, listed: &mut Listed) {
+        let Listed { gangs, needs, .. } = listed;
         let members = gangs.iter().map(|gang| gang.members.len()).sum();
         let Some(left) = self.left.get_mut(&turn.submitter) else { return };
         left.members = left.members.saturating_sub(members);
+        let needed = needs.iter().map(Vec::len).sum();
+        match left.members.checked_sub(needed) {
+            Some(rest) => left.members = rest,
+            None => needs.clear(),
+        }
         left.widest = gangs.iter().map(|gang| gang.members.len()).fold(left.widest, usize::max);
     }
 }
@@ -244,4 +251,25 @@ fn accounts(snapshot: &Snapshot) -> BTreeMap<AdId, usize> {
     let names: BTreeSet<&Arc<str>> = policy.account_of.names().iter().collect();
     let numbers: BTreeMap<&Arc<str>, usize> = names.into_iter().zip(0..).collect();
     policy.account_of.iter().filter_map(|(root, name)| Some((root, *numbers.get(name)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capacity::Ask;
+    use crate::model::Root;
+
+    #[test]
+    fn what_gangs_need_is_kept_only_as_far_as_the_submitter_has_members_left() {
+        let root = Root { ad: AdId::at(0), submitter: "s".into(), priority: 0, since: 0, exclusions: BTreeSet::new() };
+        let turn = Turn { number: 0, ad: root.ad, root: &root, submitter: 0, excludes: false };
+        let mut members_left = MembersLeft { left: [(0, Remainder { members: 4, widest: 1 })].into() };
+        let mut kept = |offers: usize| {
+            let needs = vec![vec![(AdId::at(1), Ask::default()); offers]];
+            let mut listed = Listed { needs, ..Listed::default() };
+            members_left.pay(&turn, &mut listed);
+            !listed.needs.is_empty()
+        };
+        assert_eq!([kept(3), kept(2), kept(1)], [true, false, true]);
+    }
 }

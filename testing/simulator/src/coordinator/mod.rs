@@ -73,7 +73,7 @@ struct NotedObjects {
     alive: BTreeMap<u8, (u64, u64)>,
     /// Until when a job is not matched with an offer that has refused it.
     refusals: BTreeMap<(Uid, u8), u64>,
-    /// Offers of which it was seen that nobody can be at work on a former one of their name.
+    /// Offers that were seen to have no work left from an earlier offer of the same name.
     proven: BTreeSet<Uid>,
     /// The versions at which objects were deleted.
     deleted: BTreeMap<ObjectName, u64>,
@@ -221,7 +221,7 @@ impl Coordinator {
         })
     }
 
-    /// An offer is open once it was seen, after it was read, that nobody can be at work on a former one of its name.
+    /// An offer is open once it was seen, after it was read, to have no work left from an earlier offer of the same name.
     fn prove(&mut self) -> Option<Request> {
         let asked = self.calls.values().any(|(key, _, _)| matches!(key, ObjectName::Offer(_)));
         let unverified = self.seen.values().find(|one| one.offer().is_some() && !self.noted.proven.contains(&one.uid));
