@@ -47,7 +47,7 @@ mod why_not;
 mod within_quotas;
 
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
-pub use budget::{FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares, Stop};
+pub use budget::{CycleCosts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares, Stop};
 pub use by_ad::ByAd;
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use charges::{

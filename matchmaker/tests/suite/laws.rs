@@ -7,7 +7,8 @@ mod tests {
 
     use classad::{Context, Env, conjuncts, eval};
     use matchmaker::{
-        AdKey, Answer, Asked, Cycle, Gang, Offer, PoolAd, Role, Root, Snapshot, Verdict, WhyNot, plain, tried, verify,
+        AdKey, Answer, Asked, Cycle, CycleCosts, Gang, Offer, PoolAd, Role, Root, Snapshot, Verdict, WhyNot, plain,
+        tried, verify,
     };
     use proptest::prelude::*;
 
@@ -77,7 +78,8 @@ mod tests {
 
     /// A cycle without what it cost: hash tables of random seeds do not cost the same each time.
     fn without_costs(cycle: Cycle) -> Cycle {
-        Cycle { fruitless: Vec::new(), spent: 0, owners_fuel: Default::default(), ..cycle }
+        let costs = CycleCosts { fruitless: Vec::new(), spent: 0, owners_fuel: Default::default(), ..cycle.costs };
+        Cycle { costs, ..cycle }
     }
 
     proptest! {
