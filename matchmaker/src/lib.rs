@@ -84,6 +84,6 @@ pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verified, verify};
 pub use why_not::{
-    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, QuotaExceeded,
-    Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,
+    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OfferRefusals, OwnerCount, PortCount,
+    QuotaExceeded, Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,
 };

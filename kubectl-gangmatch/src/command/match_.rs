@@ -354,7 +354,8 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
         .ports
         .iter()
         .map(|port| {
-            let counts = [port.candidates, port.refused_by_job, port.refused_by_offer, port.too_small, port.busy];
+            let counts =
+                [port.candidates, port.refused_by_job, port.refused_by_offer.ads, port.too_small.ads, port.busy];
             std::iter::once(port.label.clone()).chain(counts.iter().map(u64::to_string)).collect()
         })
         .collect();

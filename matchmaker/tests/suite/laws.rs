@@ -190,7 +190,7 @@ mod tests {
                 let backs_off = !ever && best(&free, &forgiven, &world).is_some();
                 prop_assert_eq!(why.verdict == Verdict::BackingOff, backs_off, "{:?} {}", why, world.text);
                 for port in &why.ports {
-                    let spoken_of = port.refused_by_job + port.refused_by_offer + port.too_small + port.busy + port.excluded;
+                    let spoken_of = port.refused_by_job + port.refused_by_offer.ads + port.too_small.ads + port.busy + port.excluded;
                     let spoken_of = spoken_of + port.incomplete;
                     prop_assert!(spoken_of <= port.candidates, "{:?}", port);
                     prop_assert!(port.conjuncts.iter().all(|part| part.rejects <= port.candidates));
