@@ -60,7 +60,7 @@ pub(crate) fn world(decision: &Value) -> Objects {
     objects.jobs.put(job(&json!({}), &json!({"claim": {"match": "match", "uid": MATCH_UID}})));
     objects.machines.put(machine(&json!({}), &entry("slots")));
     objects.licenses.put(license(&json!({}), &entry("seats")));
-    objects.put_match(found(decision));
+    objects.matches.put(found(decision));
     objects
 }
 

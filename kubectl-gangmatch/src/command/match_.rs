@@ -159,7 +159,7 @@ fn negotiate(
     let mut pool = pool.clone();
     match method {
         Method::InTurn => accounts::add(&mut pool, objects, now),
-        _ if objects.pool_policy.is_some() => {
+        _ if objects.accounts.policy().is_some() => {
             writeln!(std::io::stderr(), "warning: with --placing, accounts and the PoolPolicy do not count")?;
         }
         _ => {}
@@ -167,7 +167,7 @@ fn negotiate(
     let pool = &pool;
     let mut preemptions = Vec::new();
     let outcome = match method {
-        Method::InTurn if objects.pool_policy.is_some() => {
+        Method::InTurn if objects.accounts.policy().is_some() => {
             let (cycle, found) = preemption::cycle(objects, pool, arguments.search, (&config, now.as_second()));
             preemptions = found;
             Outcome::Cycle(Box::new(cycle))
