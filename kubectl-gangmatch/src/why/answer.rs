@@ -109,6 +109,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// A reason and its message, without a hint.
     pub(crate) fn of(reason: &str, message: impl Into<String>) -> Said {
         Said { reason: reason.to_owned(), message: message.into(), hint: None }
     }
@@ -202,6 +203,7 @@ pub(crate) struct TooSmall {
     pub(crate) message: String,
 }
 
+/// Offers of one namespace that admit no jobs of the job's namespace, for the same reason.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotAdmitted {
@@ -229,6 +231,7 @@ pub(crate) struct Refusals {
     pub(crate) facts: Vec<String>,
 }
 
+/// An offer that accepts no claims now, with the reason and message of its condition.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClosedOffer {
@@ -237,6 +240,7 @@ pub(crate) struct ClosedOffer {
     pub(crate) message: String,
 }
 
+/// An offer of which others hold something: how much of it is used, and by which jobs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TakenOffer {
@@ -287,6 +291,7 @@ pub(crate) struct Conflict {
     pub(crate) conjuncts: Vec<String>,
 }
 
+/// A name in the constraint of a port that means nothing there, and which name may be meant.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UnknownAnswer {
@@ -314,6 +319,7 @@ pub(crate) struct SuggestionAnswer {
     pub(crate) now: bool,
 }
 
+/// One change of the job: what is written now, where, and what to write instead.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChangeAnswer {
@@ -325,6 +331,7 @@ pub(crate) struct ChangeAnswer {
     pub(crate) to: Option<String>,
 }
 
+/// The gang that a job would get if what others hold were free.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IfFree {
