@@ -27,6 +27,7 @@ impl<K: AgentOffer> Agent<K> {
         }
     }
 
+    /// Writes the measured attributes and external usage that differ from those in the status of the offer.
     pub(crate) async fn publish(&mut self) {
         let Some((offer, (measured, _))) = self.offer().zip(self.last.as_ref()) else { return };
         let status = offer.status().cloned().unwrap_or_default();

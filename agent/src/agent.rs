@@ -63,6 +63,7 @@ impl<K: AgentOffer> Agent<K> {
         }
     }
 
+    /// Notes that the offer does not exist.
     pub(crate) fn gone(&mut self) {
         if !matches!(self.seen, Some(None)) {
             tracing::warn!(offer = self.config.name, "the offer does not exist");
@@ -74,6 +75,7 @@ impl<K: AgentOffer> Agent<K> {
         self.seen.as_ref()?.as_ref()
     }
 
+    /// Notes that the work for a claim has ended.
     pub(crate) fn work_ended(&mut self, claim: &str) {
         if let Some((work, _)) = self.works.get_mut(claim) {
             work.ended = true;

@@ -102,14 +102,17 @@ pub(crate) enum Kind {
 }
 
 impl Config {
+    /// How often values are measured.
     pub(crate) fn every(&self) -> Duration {
         Duration::from_secs(self.every)
     }
 
+    /// How long before its token expires the agent renews it; `None`: after half of its lifetime.
     pub(crate) fn renew_token_before(&self) -> Option<Duration> {
         self.renew_token_before.map(Duration::from_secs)
     }
 
+    /// How long the work may take to stop, before it is killed.
     pub(crate) fn stop(&self) -> Duration {
         Duration::from_secs(self.stop_seconds)
     }

@@ -183,14 +183,17 @@ impl Claim {
         self.epochs.newest > self.epochs.own
     }
 
+    /// Whether an action has been requested and is not answered yet.
     pub(crate) fn has_asked(&self, action: Action) -> bool {
         self.progress.asked.contains(&action)
     }
 
+    /// Whether the root or one of the legs is held.
     pub(crate) fn holds_anything(&self) -> bool {
         self.root == Hold::Held || self.legs.iter().any(Leg::is_held)
     }
 
+    /// Whether there is a workload that is suspended or has started, and has not ended.
     pub(crate) fn has_unfinished_work(&self) -> bool {
         matches!(self.work, Work::Suspended(_) | Work::Started)
     }

@@ -84,6 +84,7 @@ impl Leg {
         Leg { parent: Some(parent), ..self }
     }
 
+    /// Whether the entry of the claim is in the ledger of the offer.
     pub(crate) fn is_held(&self) -> bool {
         self.hold == Hold::Held
     }

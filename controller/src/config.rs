@@ -179,18 +179,22 @@ pub(crate) enum LogFormat {
 }
 
 impl Config {
+    /// The longest time between two negotiation cycles.
     pub(crate) fn cycle_every(&self) -> Duration {
         Duration::from_secs(self.cycle.cycle_seconds.max(1))
     }
 
+    /// How long the workload of a claim may take to stop, in milliseconds.
     pub(crate) fn stop_timeout_ms(&self) -> u64 {
         self.stop_timeout_seconds.saturating_mul(1000)
     }
 
+    /// The longest time of a negotiation cycle.
     pub(crate) fn cycle_limit(&self) -> Duration {
         Duration::from_secs(self.cycle.cycle_limit_seconds)
     }
 
+    /// How long a Lease counts.
     pub(crate) fn lease(&self) -> Timing {
         Timing { lease_ms: self.election.lease_seconds.saturating_mul(1000) }
     }
@@ -212,6 +216,7 @@ impl Config {
         }
     }
 
+    /// How long changes are collected before a cycle.
     pub(crate) fn debounce(&self) -> Duration {
         Duration::from_millis(self.cycle.debounce_milliseconds)
     }

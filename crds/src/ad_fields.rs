@@ -116,6 +116,15 @@ pub struct Port {
     #[schemars(extend("maxProperties" = 8))]
     pub request: Option<BTreeMap<String, ExprText>>,
 
+    /// What a counted port says of its partners together.
+    #[serde(flatten)]
+    pub set: SetFields,
+}
+
+/// The fields of a counted port: how many offers it binds, and which of them go together. All are absent if the port has one partner.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SetFields {
     /// How many different offers the port binds at the same time: an integer, 1 to 63. It can read the labels of earlier
     /// ports. With a count, even 1, the label is a list of the partners afterwards; in constraint, rank and request it is
     /// one of them. Absent, and without minCount: one partner, which the label is. Example: 8

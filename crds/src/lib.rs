@@ -33,7 +33,7 @@ use std::collections::BTreeMap;
 pub use account::{
     Account, AccountQuota, AccountSpec, AccountStatus, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER, Submitter,
 };
-pub use ad_fields::{AdFields, Port};
+pub use ad_fields::{AdFields, Port, SetFields};
 pub use bounded::{ValueLimits, bounded_value};
 pub use claims::{Activity, AskWhen, ClaimEntry, Vote, VoteRetry};
 pub use expr_text::{EXPRESSION_LENGTH_MAX, ExprText};

@@ -171,7 +171,11 @@ mod tests {
                 let pool = honest.jobs(namespace, count, &ad);
                 let (gangs, cycle, steps) = run(&pool, &config());
                 assert!(steps <= 2 * config().cycle_steps_max, "{name}: {steps}");
-                assert!(cycle.over_budget.iter().all(|own| &**own == namespace), "{name}: {:?}", cycle.over_budget);
+                assert!(
+                    cycle.costs.over_budget.iter().all(|own| &**own == namespace),
+                    "{name}: {:?}",
+                    cycle.costs.over_budget
+                );
                 // What the hostile one takes before them is not there any more.
                 if of(namespace, &gangs).is_empty() {
                     assert_eq!([of("ben", &gangs), of("cleo", &gangs)].concat().len(), 10, "{name}");
@@ -189,7 +193,7 @@ mod tests {
         let pool = Pool::default().machines(60).jobs("bob", 1, &eight_ports()).jobs("carol", 1, HONEST);
         let (gangs, cycle, _) = run(&pool, &config());
         assert_eq!(gangs.len(), 1);
-        assert_eq!(cycle.over_budget, [Arc::from("bob")]);
+        assert_eq!(cycle.costs.over_budget, [Arc::from("bob")]);
         assert_eq!(cycle.gave_up.len(), 1);
         assert_eq!(cycle.unmatched[0].verdict, Verdict::GaveUp);
     }
@@ -201,7 +205,7 @@ mod tests {
         pool.frugal.insert("bob".into());
         let (gangs, cycle, little) = run(&pool, &config());
         assert!(little < 1000 && all > 20 * little, "{little} of {all}");
-        assert_eq!((gangs.len(), cycle.over_budget), (1, vec![Arc::from("bob")]));
+        assert_eq!((gangs.len(), cycle.costs.over_budget), (1, vec![Arc::from("bob")]));
     }
 
     #[test]
@@ -214,11 +218,11 @@ mod tests {
             pool = pool.job("bob", &format!("b{number}"), &never(number));
         }
         let (_, cycle, _) = run(&pool, &config());
-        let [(namespace, steps)] = &cycle.fruitless[..] else { panic!("{:?}", cycle.fruitless) };
+        let [(namespace, steps)] = &cycle.costs.fruitless[..] else { panic!("{:?}", cycle.costs.fruitless) };
         assert!(&**namespace == "bob" && *steps >= 5 * 60, "{steps}");
         pool.frugal.insert("bob".into());
         let (_, frugal, _) = run(&pool, &config());
-        let [(_, little)] = &frugal.fruitless[..] else { panic!("{:?}", frugal.fruitless) };
+        let [(_, little)] = &frugal.costs.fruitless[..] else { panic!("{:?}", frugal.costs.fruitless) };
         assert!(*little < 1000 && 5 * little < *steps, "{little} of {steps}");
         assert_eq!(frugal.unmatched.iter().filter(|why| why.verdict != Verdict::GaveUp).count(), 3, "carol's");
     }
@@ -243,8 +247,8 @@ mod tests {
             pool = pool.jobs(namespace, 3, "[Requirements = eval(\"other.Memory\") >= 3]");
         }
         let (gangs, cycle, _) = run(&pool, &config());
-        assert_eq!(cycle.barred, BTreeSet::from(["bob".to_owned()]));
-        assert_eq!((gangs.len(), cycle.over_budget), (9, vec![]), "the jobs pay nothing for it");
+        assert_eq!(cycle.costs.barred, BTreeSet::from(["bob".to_owned()]));
+        assert_eq!((gangs.len(), cycle.costs.over_budget), (9, vec![]), "the jobs pay nothing for it");
     }
 
     #[test]
@@ -259,14 +263,14 @@ mod tests {
         let snapshot = with_prices(pool.snapshot(), Some(("mallory", 1)), &[("mallory", &price)]);
         let (gangs, cycle, _) = run_on(&snapshot, &config());
         assert_eq!((of("alice", &gangs).len(), of("mallory", &gangs).len()), (3, 0));
-        assert_eq!(cycle.over_budget, [Arc::from("mallory")]);
+        assert_eq!(cycle.costs.over_budget, [Arc::from("mallory")]);
         assert!(!cycle.gave_up.is_empty(), "jobs whose search was cut short pause, whatever their quotas");
         let by_quota = |root: &AdId| {
             let found = cycle.unmatched.iter().find(|unmatched| unmatched.root == *root);
             found.is_some_and(|unmatched| matches!(unmatched.verdict, Verdict::QuotaExceeded(_)))
         };
         assert!(cycle.gave_up.iter().any(by_quota), "{:?}", cycle.unmatched);
-        let spent: u64 = cycle.fruitless.iter().map(|(_, steps)| *steps).sum();
+        let spent: u64 = cycle.costs.fruitless.iter().map(|(_, steps)| *steps).sum();
         assert!(spent < 2 * config().cycle_steps_max, "{spent}");
         // That takes as long as the evaluation of the prices of all machines, once.
         let evaluated = of_price(&snapshot);
@@ -294,8 +298,8 @@ mod tests {
         let price = format!("{} ? 1 : 5", costly(3000));
         let snapshot = with_prices(pool.snapshot(), None, &[("bob", &price)]);
         let (gangs, cycle, _) = run_on(&snapshot, &config());
-        assert_eq!(cycle.barred, BTreeSet::from(["bob".to_owned()]));
-        assert_eq!((gangs.len(), cycle.over_budget), (18, vec![]), "the jobs pay little for it");
+        assert_eq!(cycle.costs.barred, BTreeSet::from(["bob".to_owned()]));
+        assert_eq!((gangs.len(), cycle.costs.over_budget), (18, vec![]), "the jobs pay little for it");
         let charges: BTreeSet<&[i128]> = cycle.charges.iter().map(|(_, charges)| &**charges).collect();
         assert_eq!(charges, BTreeSet::from([&[0, 1_000_000][..], &[0, 5_000_000][..]]));
     }
@@ -318,10 +322,10 @@ mod tests {
         let snapshot = choosy(300, 6);
         assert!(of_price(&snapshot) > 10 * config().owner_steps_max, "all of them cost much more than may be spent");
         let cycle = Indexed::new().negotiate(&snapshot, &config(), 0);
-        assert_eq!((cycle.gangs.len(), cycle.barred.len()), (6, 0), "one after the other they cost little");
+        assert_eq!((cycle.gangs.len(), cycle.costs.barred.len()), (6, 0), "one after the other they cost little");
         let finder = &mut Indexed::new();
         let placed = matchmaker::negotiate_together(&snapshot, &config(), 0, finder, &Collective::default());
-        assert_eq!(placed.cycle.barred, BTreeSet::from(["bob".to_owned()]));
+        assert_eq!(placed.cycle.costs.barred, BTreeSet::from(["bob".to_owned()]));
         assert_eq!(placed.cycle.gangs.len(), 6);
         // The cycle reports what the gangs cost, so that it is not computed again.
         let told: BTreeSet<AdId> = placed.cycle.charges.iter().map(|(root, _)| *root).collect();
@@ -337,7 +341,7 @@ mod tests {
             pool = pool.machine("cs", &format!("m{number}"), &ad);
         }
         let (gangs, cycle, _) = run(&pool.jobs("bob", 20, &job).jobs("carol", 3, "[Requirements = true]"), &config());
-        assert!(cycle.barred.is_empty(), "{:?}", cycle.barred);
+        assert!(cycle.costs.barred.is_empty(), "{:?}", cycle.costs.barred);
         assert_eq!(of("carol", &gangs).len(), 3);
     }
 
@@ -476,7 +480,7 @@ mod tests {
             cycle.gangs.iter().filter(|gang| is(gang.members[0].ad)).count()
         };
         let first = engine.negotiate(&snapshot, &config, 0);
-        assert_eq!((of(&first, "carol"), first.over_budget), (3, vec![Arc::from("bob")]));
+        assert_eq!((of(&first, "carol"), first.costs.over_budget), (3, vec![Arc::from("bob")]));
         for _ in 0..60 {
             engine.negotiate(&snapshot, &config, 0);
             most = most.max(engine.stats.read);
@@ -505,7 +509,7 @@ mod tests {
         };
         let pool = (0..40).fold(pool, |pool, number| pool.job("bio", &format!("j{number}"), &asks(number)));
         let (gangs, cycle, steps) = run(&pool, &config());
-        assert_eq!((gangs.len(), cycle.over_budget.len()), (40, 0));
+        assert_eq!((gangs.len(), cycle.costs.over_budget.len()), (40, 0));
         assert!(steps < 500, "{steps} steps: less than a look at each machine");
     }
 }

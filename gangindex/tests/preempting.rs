@@ -441,7 +441,7 @@ mod tests {
         let mut search = |view: &Snapshot, config: &Config, now: i64| {
             let found = engine.negotiate(view, config, now);
             searches += 1;
-            barring += usize::from(found.barred.contains("eve") && !view.barred.contains("eve"));
+            barring += usize::from(found.costs.barred.contains("eve") && !view.barred.contains("eve"));
             found
         };
         let found = scene.preempt_with("true", &[Mode::Share], &Evictions::up_to(60), &BTreeSet::new(), &mut search);

@@ -81,7 +81,8 @@ mod tests {
 
     /// What both ways of explaining must find.
     fn plain(port: &PortCount) -> PortCount {
-        let mut port = PortCount { owners: Vec::new(), ..port.clone() };
+        let mut port = port.clone();
+        port.refused_by_offer.parts.clear();
         for part in &mut port.conjuncts {
             (part.only_failure, part.nearest) = (None, None);
         }
@@ -176,10 +177,10 @@ mod tests {
                     let left: Vec<u64> = port.conjuncts.iter().map(|part| part.left).collect();
                     prop_assert!(left.windows(2).all(|pair| pair[0] >= pair[1]), "{:?}", port);
                     prop_assert!(left.iter().all(|left| *left <= port.candidates), "{:?}", port);
-                    prop_assert!(port.owners.iter().all(|part| part.only_failure <= part.refuses), "{:?}", port);
-                    prop_assert!(port.owners.iter().all(|part| part.refuses <= port.candidates), "{:?}", port);
-                    if root.indexed && port.refused_by_offer > 0 {
-                        prop_assert!(!port.owners.is_empty(), "{:?}\n{}", root, world.text);
+                    prop_assert!(port.refused_by_offer.parts.iter().all(|part| part.only_failure <= part.refuses), "{:?}", port);
+                    prop_assert!(port.refused_by_offer.parts.iter().all(|part| part.refuses <= port.candidates), "{:?}", port);
+                    if root.indexed && port.refused_by_offer.ads > 0 {
+                        prop_assert!(!port.refused_by_offer.parts.is_empty(), "{:?}\n{}", root, world.text);
                     }
                 }
             }
@@ -372,7 +373,8 @@ mod tests {
         let told = |namespace| {
             let why = first(vec![ad("Job", "n", "j", JOB), ad("Machine", namespace, "m", machine)]);
             assert!(why.indexed && why.verdict == Verdict::RefusedByOffers { port: 0 }, "{why:?}");
-            assert_eq!((why.ports[0].owners[0].refuses, why.ports[0].owners[0].only_failure), (1, 1));
+            let part = &why.ports[0].refused_by_offer.parts[0];
+            assert_eq!((part.refuses, part.only_failure), (1, 1));
             format!("{why:?} {} {}", matchmaker::why(&why), matchmaker::hint(&why)).contains("secret")
         };
         assert!(!told("other"), "another's");

@@ -97,13 +97,13 @@ impl Loader<'_> {
             }
             (API, Some("Account")) => {
                 if let Some(account) = self.object::<Account>("Account", &document, |_| None) {
-                    self.objects.apply_account(account);
+                    self.objects.accounts.apply(account);
                 }
             }
             (API, Some("PoolPolicy")) => self.pool_policy(&document),
             (API, Some(_)) => {
                 if let Some(found) = self.object::<Match>("Match", &document, |_| None) {
-                    self.objects.put_match(found);
+                    self.objects.matches.put(found);
                 }
             }
             ("v1", _) if kind == "Namespace" => self.namespace(&document),
@@ -128,8 +128,8 @@ impl Loader<'_> {
             self.problem(&document.source, "metadata.name", text);
             return;
         }
-        self.objects.apply_pool_policy(policy);
-        let problem = self.objects.pool_policy.as_ref().and_then(|known| known.problem.clone());
+        self.objects.accounts.apply_policy(policy);
+        let problem = self.objects.accounts.policy().and_then(|known| known.problem.clone());
         if let Some(why) = problem {
             let place = place(&document.source, &why.message);
             self.problems.push(Problem { place, text: format!("PoolPolicy {POOL_POLICY}: {}", why.message) });
@@ -143,7 +143,7 @@ impl Loader<'_> {
     fn namespace(&mut self, document: &Document) {
         match serde_json::from_value::<Namespace>(document.value.clone()) {
             Ok(namespace) => {
-                self.objects.namespaces.insert(namespace.name_any(), namespace.labels().clone());
+                self.objects.namespaces.apply(&namespace.name_any(), namespace.labels().clone());
             }
             Err(error) => self.problem(&document.source, "metadata", format!("Namespace: {error}")),
         }
@@ -323,7 +323,7 @@ impl Loader<'_> {
     fn ads(&mut self) {
         let jobs = self.objects.jobs.iter().map(|(key, held)| (AdKind::Job.as_str(), key.clone(), &held.ad));
         let offers = self.objects.offers().map(|offer| (offer.kind.as_str(), offer.key(), offer.ad));
-        let terms = self.objects.pool_policy.as_ref().map(|known| Arc::clone(&known.terms));
+        let terms = self.objects.accounts.policy().map(|known| Arc::clone(&known.terms));
         let accounts = terms.map(|terms| account_problems(&self.objects, &terms)).unwrap_or_default();
         for (name, why) in accounts {
             let found = self.sources.iter().find(|((kind, key), _)| *kind == "Account" && key.name == name);

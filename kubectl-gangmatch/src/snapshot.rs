@@ -48,7 +48,7 @@ pub(crate) struct Saved {
 pub(crate) fn text(pool: &Pool, time: Timestamp) -> anyhow::Result<String> {
     let objects = &pool.objects;
     let mut items = Vec::new();
-    for (name, labels) in &objects.namespaces {
+    for (name, labels) in objects.namespaces.iter() {
         let metadata = ObjectMeta { name: Some(name.clone()), labels: Some(labels.clone()), ..ObjectMeta::default() };
         items.push(item(Namespace { metadata, ..Namespace::default() })?);
     }
@@ -67,7 +67,7 @@ pub(crate) fn text(pool: &Pool, time: Timestamp) -> anyhow::Result<String> {
     for account in objects.accounts.values() {
         items.push(item(account.as_ref().clone())?);
     }
-    if let Some(policy) = &objects.pool_policy {
+    if let Some(policy) = objects.accounts.policy() {
         items.push(item(policy.object.as_ref().clone())?);
     }
     let file = File { format: FORMAT.to_owned(), version: VERSION, time, notes: pool.notes.clone(), items };

@@ -73,10 +73,10 @@ impl Owners {
         self.fuel_max = steps_max.saturating_mul(FUEL_OF_A_STEP);
     }
 
-    /// Goes on from what was paid, and which namespaces have paid too much.
-    pub(crate) fn take_over(&mut self, fuel: &BTreeMap<String, u64>, barred: &BTreeSet<String>) {
-        self.fuel.clone_from(fuel);
-        self.barred.extend(barred.iter().cloned());
+    /// Goes on from what was paid in a cycle, and which namespaces have paid too much.
+    pub(crate) fn take_over(&mut self, costs: &CycleCosts) {
+        self.fuel.clone_from(&costs.owners_fuel);
+        self.barred.extend(costs.barred.iter().cloned());
     }
 
     /// The namespaces whose offers are left out in the end.
@@ -98,6 +98,45 @@ impl Owners {
     pub(crate) fn paid(&self) -> &BTreeMap<String, u64> {
         &self.fuel
     }
+}
+
+/// What a cycle has cost, and which namespaces cost too much.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CycleCosts {
+    /// Submitters that exceeded their share of the steps, so that some of their roots were not searched completely.
+    pub over_budget: Vec<Arc<str>>,
+    /// The steps that submitters have spent on roots without a gang: on searches, and on reasons that only the evaluator finds. Without
+    /// submitters that have spent none.
+    pub fruitless: Vec<(Arc<str>, u64)>,
+    /// The steps that all submitters have spent.
+    pub spent: u64,
+    /// Namespaces whose offers were left out for jobs of other namespaces: their expressions cost others too much.
+    pub barred: BTreeSet<String>,
+    /// What expensive expressions of offers have cost jobs of other namespaces, in fuel, by namespace of the offers; with what they had cost
+    /// before.
+    pub owners_fuel: BTreeMap<String, u64>,
+}
+
+impl CycleCosts {
+    /// Adds those of an earlier cycle on the same pool: the submitters over budget, the fruitless steps and the barred namespaces. The fuel of
+    /// offers includes it already, and the steps that all have spent remain those of this cycle.
+    pub(crate) fn add_earlier(&mut self, earlier: &CycleCosts) {
+        self.over_budget.extend(earlier.over_budget.iter().cloned());
+        self.over_budget.sort();
+        self.over_budget.dedup();
+        self.fruitless = sums(earlier.fruitless.iter().chain(&self.fruitless));
+        self.barred.extend(earlier.barred.iter().cloned());
+    }
+}
+
+/// The sums of amounts by name.
+fn sums<'a>(all: impl Iterator<Item = &'a (Arc<str>, u64)>) -> Vec<(Arc<str>, u64)> {
+    let mut sums: BTreeMap<Arc<str>, u64> = BTreeMap::new();
+    for (name, amount) in all {
+        let sum = sums.entry(Arc::clone(name)).or_default();
+        *sum = sum.saturating_add(*amount);
+    }
+    sums.into_iter().collect()
 }
 
 /// What each submitter may spend in a cycle, and has spent. Shares are equal; what is left of them when everything else is done

@@ -166,7 +166,7 @@ pub fn negotiate_together<F: Finder>(
     let roots = WindowRoots { window, in_turn: &in_turn, guaranteed: &guaranteed, collective };
     let limits = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
     let mut round = Round::of(first, &limits, now, names.iter());
-    round.owners.take_over(&before.owners_fuel, &before.barred);
+    round.owners.take_over(&before.costs);
     let Listings { numbers, gangs, mut effort, pinned, owners } = roots.list(finder, (round, &mut prices));
     // 4. Place them together.
     let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
@@ -184,9 +184,10 @@ pub fn negotiate_together<F: Finder>(
     rest.policy = policy.map(Arc::new);
     rest.owners_fuel.clone_from(owners.paid());
     rest.barred.extend(owners.into_barred());
-    let mut cycle = with_costs_of(&before, negotiate(&rest, config, now, finder));
+    let mut cycle = negotiate(&rest, config, now, finder);
+    cycle.costs.add_earlier(&before.costs);
     cycle.charges.extend(charges.unwrap_or_default());
-    cycle.disagreements.extend(disagreements);
+    cycle.disagreements.extend(before.disagreements.iter().copied().chain(disagreements));
     taken.append(&mut cycle.gangs);
     let places: BTreeMap<AdId, usize> = window.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
     let place = |gang: &Gang| gang.root().and_then(|root| places.get(&root).copied());
@@ -229,28 +230,6 @@ fn refused(gangs: &mut Vec<Gang>, snapshot: &Snapshot, config: &Config, now: i64
         holds
     });
     refused
-}
-
-/// A cycle with what an earlier one on the same pool has cost.
-fn with_costs_of(before: &Cycle, mut cycle: Cycle) -> Cycle {
-    let Cycle { over_budget, fruitless, barred, disagreements, .. } = before;
-    cycle.over_budget.extend(over_budget.iter().cloned());
-    cycle.over_budget.sort();
-    cycle.over_budget.dedup();
-    cycle.fruitless = sums(fruitless.iter().chain(&cycle.fruitless));
-    cycle.barred.extend(barred.iter().cloned());
-    cycle.disagreements.extend(disagreements);
-    cycle
-}
-
-/// The sums of amounts by name.
-fn sums<'a>(all: impl Iterator<Item = &'a (Arc<str>, u64)>) -> Vec<(Arc<str>, u64)> {
-    let mut sums: BTreeMap<Arc<str>, u64> = BTreeMap::new();
-    for (name, amount) in all {
-        let sum = sums.entry(Arc::clone(name)).or_default();
-        *sum = sum.saturating_add(*amount);
-    }
-    sums.into_iter().collect()
 }
 
 /// What the best gang of a root counts.

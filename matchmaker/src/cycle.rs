@@ -103,6 +103,7 @@ pub(crate) fn negotiate_first<F: Finder>(
     if config.explains {
         explain(finder, &mut run, &mut round, &failed);
     }
-    (round.cycle.fruitless, round.cycle.spent) = (round.shares.fruitless(), round.shares.spent_by_all());
+    let costs = &mut round.cycle.costs;
+    (costs.fruitless, costs.spent) = (round.shares.fruitless(), round.shares.spent_by_all());
     round.cycle
 }

@@ -292,17 +292,14 @@ fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
             match sight.outcome {
                 _ if sight.incomplete => count.incomplete += 1,
                 EdgeOutcome::ParentRefuses => count.refused_by_job += 1,
-                EdgeOutcome::ChildRefuses => count.refused_by_offer += 1,
-                EdgeOutcome::TooSmall => count.too_small += 1,
+                EdgeOutcome::ChildRefuses => {
+                    count.refused_by_offer.ads += 1;
+                    count.refused_by_offer.too_expensive += u64::from(sight.ran_out);
+                }
+                EdgeOutcome::TooSmall => count.too_small.note(sight.misfit, sight.lack.clone()),
                 EdgeOutcome::Busy => count.busy += 1,
                 EdgeOutcome::Excluded => count.excluded += 1,
                 EdgeOutcome::Holds => {}
-            }
-            count.too_expensive +=
-                u64::from(sight.ran_out && sight.outcome == EdgeOutcome::ChildRefuses && !sight.incomplete);
-            if let Some(misfit) = sight.misfit.filter(|_| sight.outcome == EdgeOutcome::TooSmall && !sight.incomplete) {
-                count.misfits.note(misfit);
-                count.lacks.extend(sight.lack.clone());
             }
             let mut left = true;
             for (conjunct, held) in count.conjuncts.iter_mut().zip(&sight.conjuncts) {
@@ -323,7 +320,7 @@ pub fn structural(counts: &[PortCount]) -> Verdict {
         if port > 0 && !count.is_reached() {
             break;
         }
-        let refused = count.refused_by_offer + count.too_small;
+        let refused = count.refused_by_offer.ads + count.too_small.ads;
         if count.refused_by_job == count.candidates {
             return Verdict::NoCandidates { port };
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::budget::{Owners, StepShares};
+use crate::budget::{CycleCosts, Owners, StepShares};
 use policy::Amount;
 
 use crate::charges::MemberCharges;
@@ -90,18 +90,8 @@ pub struct Cycle {
     pub cut_short: Vec<AdId>,
     /// Roots without a gang whose search was cut short.
     pub gave_up: Vec<AdId>,
-    /// Submitters that exceeded their share of the steps, so that some of their roots were not searched completely.
-    pub over_budget: Vec<Arc<str>>,
-    /// The steps that submitters have spent on roots without a gang: on searches, and on reasons that only the evaluator finds. Without
-    /// submitters that have spent none.
-    pub fruitless: Vec<(Arc<str>, u64)>,
-    /// The steps that all submitters have spent.
-    pub spent: u64,
-    /// Namespaces whose offers were left out for jobs of other namespaces: their expressions cost others too much.
-    pub barred: BTreeSet<String>,
-    /// What expensive expressions of offers have cost jobs of other namespaces, in fuel, by namespace of the offers; with what they had cost
-    /// before.
-    pub owners_fuel: BTreeMap<String, u64>,
+    /// What the cycle has cost, and which namespaces cost too much.
+    pub costs: CycleCosts,
     /// Roots that were not searched, because the cycle was ended from outside.
     pub skipped: Vec<AdId>,
     /// The root that was being searched when the cycle was ended from outside.
@@ -182,8 +172,9 @@ impl<'s> Round<'s> {
         if self.config.stop.is_set() {
             self.shares.exceed_most();
         }
-        self.cycle.over_budget = self.shares.exceeded();
-        (self.cycle.barred, self.cycle.owners_fuel) = (self.owners.barred().clone(), self.owners.paid().clone());
+        let costs = &mut self.cycle.costs;
+        costs.over_budget = self.shares.exceeded();
+        (costs.barred, costs.owners_fuel) = (self.owners.barred().clone(), self.owners.paid().clone());
     }
 
     /// The pool as the gangs so far have left it.

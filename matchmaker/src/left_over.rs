@@ -36,7 +36,7 @@ impl<'f> SideSearches<'f> {
     /// Searches after a cycle.
     pub fn after(cycle: &Cycle, find: &'f mut FindGangs<'f>) -> SideSearches<'f> {
         let mut search = SideSearches::new(find);
-        search.owners.take_over(&cycle.owners_fuel, &cycle.barred);
+        search.owners.take_over(&cycle.costs);
         search.charged =
             cycle.charged().map(|(gang, charges)| (gang.clone(), MemberCharges::from_slice(charges))).collect();
         search
@@ -47,7 +47,7 @@ impl<'f> SideSearches<'f> {
         view.owners_fuel.clone_from(self.owners.paid());
         view.barred.extend(self.owners.barred().iter().cloned());
         let cycle = (self.find)(view, config, now);
-        self.owners.take_over(&cycle.owners_fuel, &cycle.barred);
+        self.owners.take_over(&cycle.costs);
         if let Some(prices) = &mut self.prices {
             cycle.charged().for_each(|(gang, charges)| prices.learn(gang, charges));
         }

@@ -47,7 +47,7 @@ mod why_not;
 mod within_quotas;
 
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
-pub use budget::{FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares, Stop};
+pub use budget::{CycleCosts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares, Stop};
 pub use by_ad::ByAd;
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
 pub use charges::{
@@ -84,6 +84,6 @@ pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verified, verify};
 pub use why_not::{
-    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OwnerCount, PortCount, QuotaExceeded,
-    Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,
+    CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, JoinWhy, Limit, Misfits, Nearest, OfferRefusals, OwnerCount, PortCount,
+    QuotaExceeded, Relaxation, Relaxed, SetCount, Unmatched, Verdict, WhyNot,
 };

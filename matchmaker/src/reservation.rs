@@ -220,7 +220,7 @@ impl Target<'_> {
             }
             view.roots = vec![root.clone()];
             let cycle = search.cycle(&mut view, &Config { cycle_steps_max: steps.left(), ..config.clone() }, now);
-            steps.pay(cycle.spent);
+            steps.pay(cycle.costs.spent);
             let Some(gang) = cycle.gangs.into_iter().next() else { break };
             if !steps.look_at(self.occupancy.amounts(&gang)) {
                 break;

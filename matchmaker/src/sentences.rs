@@ -156,16 +156,16 @@ pub fn hint(unmatched: &Unmatched) -> String {
         (Verdict::NoCandidates { .. }, None) => {
             "each part of the constraint is true of some ad, but no ad meets all parts; relax one of them".to_owned()
         }
-        _ if port.misfits.no_amount > 0 => "write each amount as a whole number of at least 1".to_owned(),
-        _ if port.misfits.not_offered > 0 => {
+        _ if port.too_small.no_amount > 0 => "write each amount as a whole number of at least 1".to_owned(),
+        _ if port.too_small.not_offered > 0 => {
             let what = match absent(port) {
                 names if names.is_empty() => "a requested resource".to_owned(),
                 names => names,
             };
-            format!("{} not have {what}", ads(port.misfits.not_offered, "does", "do"))
+            format!("{} not have {what}", ads(port.too_small.not_offered, "does", "do"))
         }
-        _ if port.too_small > 0 => {
-            format!("{} less capacity than is requested", ads(port.too_small, "has", "have"))
+        _ if port.too_small.ads > 0 => {
+            format!("{} less capacity than is requested", ads(port.too_small.ads, "has", "have"))
         }
         _ => "compare your ad with the constraints of the owners".to_owned(),
     }
@@ -311,8 +311,7 @@ fn no_candidates(port: &PortCount) -> String {
 }
 
 fn refused(port: &PortCount) -> String {
-    let misfits = port.misfits;
-    let told = misfits.no_amount + misfits.not_offered + misfits.no_seat;
+    let PortCount { refused_by_offer, too_small: misfits, .. } = port;
     let without = match absent(port) {
         names if names.is_empty() => "without a requested resource".to_owned(),
         names => format!("without {names}"),
@@ -324,12 +323,12 @@ fn refused(port: &PortCount) -> String {
     let mut parts = Vec::new();
     for (count, what) in [
         (port.refused_by_job, "refused by the job's constraint"),
-        (port.refused_by_offer.saturating_sub(port.too_expensive), "refused by their owner's constraint"),
-        (port.too_expensive, "refused because their own constraint is too expensive to evaluate"),
+        (refused_by_offer.ads.saturating_sub(refused_by_offer.too_expensive), "refused by their owner's constraint"),
+        (refused_by_offer.too_expensive, "refused because their own constraint is too expensive to evaluate"),
         (misfits.no_amount, "with an invalid requested amount"),
         (misfits.not_offered, without.as_str()),
         (misfits.no_seat, "whose sharedBy is an error"),
-        (port.too_small.saturating_sub(told), too_small.as_str()),
+        (misfits.too_little(), too_small.as_str()),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
@@ -347,7 +346,7 @@ fn absent(port: &PortCount) -> String {
         }),
         Lack::Short(..) => None,
     };
-    port.lacks.iter().filter_map(name).collect::<Vec<_>>().join(" or ")
+    port.too_small.lacks.iter().filter_map(name).collect::<Vec<_>>().join(" or ")
 }
 
 /// The amounts of the request of which some offers have too little: `seats: 5`.
@@ -356,7 +355,7 @@ fn short(port: &PortCount) -> String {
         Lack::Short(name, amount) => Some(format!("`{name}: {amount}`")),
         Lack::Absent(_) => None,
     };
-    port.lacks.iter().filter_map(amount).collect::<Vec<_>>().join(" or ")
+    port.too_small.lacks.iter().filter_map(amount).collect::<Vec<_>>().join(" or ")
 }
 
 fn waiting(unmatched: &Unmatched) -> String {

@@ -176,15 +176,9 @@ pub struct PortCount {
     /// Ads of which the root's constraint is not true.
     pub refused_by_job: u64,
     /// Ads whose constraint is not true of the root.
-    pub refused_by_offer: u64,
-    /// Those of them whose constraint takes more than an evaluation may.
-    pub too_expensive: u64,
+    pub refused_by_offer: OfferRefusals,
     /// Ads that accept, but never have what is asked.
-    pub too_small: u64,
-    /// Those of them that do not merely have too little.
-    pub misfits: Misfits,
-    /// What of the request these ads lack, as far as it is told in plain names and numbers.
-    pub lacks: BTreeSet<Lack>,
+    pub too_small: Misfits,
     /// Ads that accept, but are taken.
     pub busy: u64,
     /// Ads that accept, but refused this root a short while ago.
@@ -193,9 +187,6 @@ pub struct PortCount {
     pub incomplete: u64,
     /// Each part of the constraint, and of how many ads it is not true.
     pub conjuncts: Vec<ConjunctCount>,
-    /// The parts of the offers' constraints that refuse although the root wants the offer, by the terms they stand in; empty if
-    /// that is not known.
-    pub owners: Vec<OwnerCount>,
     /// Of a counted port: what it needs.
     pub set: Option<SetCount>,
 }
@@ -218,7 +209,7 @@ pub struct SetCount {
 impl PortCount {
     /// Ads that both sides accept and that have what is asked, when nothing of them is taken.
     pub fn fits_when_free(&self) -> u64 {
-        let told = self.refused_by_job + self.refused_by_offer + self.too_small + self.incomplete;
+        let told = self.refused_by_job + self.refused_by_offer.ads + self.too_small.ads + self.incomplete;
         self.candidates.saturating_sub(told)
     }
 
@@ -238,26 +229,48 @@ impl PortCount {
     }
 }
 
-/// Why ads that accept do not have what is asked, other than by having too little.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Ads whose constraint is not true of a root, and what in it refuses the root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OfferRefusals {
+    /// How many ads.
+    pub ads: u64,
+    /// Those of them whose constraint takes more than an evaluation may.
+    pub too_expensive: u64,
+    /// The parts of their constraints that refuse although the root wants the offer, by the terms they stand in; empty if that is not known.
+    pub parts: Vec<OwnerCount>,
+}
+
+/// Ads that accept, but never have what is asked, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Misfits {
-    /// The request is no amount: no integer of at least 1.
+    /// How many ads.
+    pub ads: u64,
+    /// Those of them for which the request is no amount: no integer of at least 1.
     pub no_amount: u64,
-    /// The request names what the offer does not have.
+    /// Those that do not have what the request names.
     pub not_offered: u64,
-    /// The offer's `sharedBy` is an error.
+    /// Those whose `sharedBy` is an error.
     pub no_seat: u64,
+    /// What of the request the ads lack, as far as it is told in plain names and numbers.
+    pub lacks: BTreeSet<Lack>,
 }
 
 impl Misfits {
-    /// Counts one more.
-    pub fn note(&mut self, misfit: Misfit) {
+    /// Counts one more ad, with why and what it lacks, if that is known.
+    pub fn note(&mut self, misfit: Option<Misfit>, lack: Option<Lack>) {
+        self.ads += 1;
         match misfit {
-            Misfit::NoAmount => self.no_amount += 1,
-            Misfit::NotOffered => self.not_offered += 1,
-            Misfit::NoSeat => self.no_seat += 1,
-            Misfit::TooMuch => {}
+            Some(Misfit::NoAmount) => self.no_amount += 1,
+            Some(Misfit::NotOffered) => self.not_offered += 1,
+            Some(Misfit::NoSeat) => self.no_seat += 1,
+            Some(Misfit::TooMuch) | None => {}
         }
+        self.lacks.extend(lack);
+    }
+
+    /// How many ads merely have too little.
+    pub(crate) fn too_little(&self) -> u64 {
+        self.ads.saturating_sub(self.no_amount + self.not_offered + self.no_seat)
     }
 }
 

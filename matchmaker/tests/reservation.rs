@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, CountedOffer, Cycle, Gang, HeldGangs, HeldOffers, MemberCharges, Offer, Plain, Policy,
-    PoolAd, Res, Reservation, Reserving, Role, Root, RootAccounts, Seats, SideSearches, Snapshot, StoredReservation,
-    Usage, backfill, free_at, held_for_others, may_keep, negotiate, reserve, verify,
+    AdId, AdKey, ByAd, Config, CountedOffer, Cycle, CycleCosts, Gang, HeldGangs, HeldOffers, MemberCharges, Offer,
+    Plain, Policy, PoolAd, Res, Reservation, Reserving, Role, Root, RootAccounts, Seats, SideSearches, Snapshot,
+    StoredReservation, Usage, backfill, free_at, held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
 use proptest::prelude::*;
@@ -476,7 +476,8 @@ fn all_searches_together_take_a_part_of_the_steps_of_a_cycle_and_every_account_h
             searched.extend(view.roots.iter().map(|root| root.ad));
             given += config.cycle_steps_max;
             let found = if finds { plain(view, &Config::product(), now) } else { Cycle::default() };
-            Cycle { spent: config.cycle_steps_max, ..found }
+            let costs = CycleCosts { spent: config.cycle_steps_max, ..found.costs };
+            Cycle { costs, ..found }
         };
         let found = reserve((&here.pool, &[]), &reserving, (&config, 0), &mut SideSearches::new(&mut costly));
         assert!(given <= config.cycle_steps_max / 4, "{given}");

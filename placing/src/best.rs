@@ -67,6 +67,7 @@ impl Steps {
         !self.is_spent
     }
 
+    /// Whether something was too much.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_spent
     }

@@ -66,10 +66,12 @@ impl<'p> State<'p> {
         &self.choices
     }
 
+    /// The choice of one root; `None`: it has no gang.
     pub(crate) fn choice(&self, root: usize) -> Choice {
         self.choices.get(root).copied().flatten()
     }
 
+    /// By how much these choices exceed what is due.
     pub(crate) fn balance(&self) -> &Balance {
         &self.balance
     }

@@ -94,7 +94,7 @@ pub struct AllUsage {
 /// all claims that are known.
 #[must_use]
 pub fn account_usage(objects: &Objects, now: i64) -> AllUsage {
-    let Some(known) = &objects.pool_policy else { return AllUsage { time: now, ..AllUsage::default() } };
+    let Some(known) = objects.accounts.policy() else { return AllUsage { time: now, ..AllUsage::default() } };
     let terms = &known.terms;
     let stored = |(name, account): (&String, &Arc<Account>)| Some((name.clone(), StoredUsage::of(account)?));
     let stored: BTreeMap<String, StoredUsage> = objects.accounts.iter().filter_map(stored).collect();

@@ -40,7 +40,7 @@ impl PolicyBuilder {
         assumed: &[AssumedGang],
         usage: &BTreeMap<String, Amount>,
     ) -> Option<Policy> {
-        let terms = Arc::clone(&objects.pool_policy.as_ref()?.terms);
+        let terms = Arc::clone(&objects.accounts.policy()?.terms);
         if !self.terms.as_ref().is_some_and(|known| Arc::ptr_eq(known, &terms)) {
             self.counted.clear();
             self.terms = Some(Arc::clone(&terms));

@@ -43,7 +43,7 @@ impl<'o> Submitting<'o> {
     /// Of the accounts that are known, in a pool with these terms.
     #[must_use]
     pub fn of(objects: &'o Objects, terms: &PolicyTerms) -> Submitting<'o> {
-        Submitting { mode: terms.submitters, accounts: &objects.accounts, index: &objects.account_index }
+        Submitting { mode: terms.submitters, accounts: &objects.accounts, index: objects.accounts.index() }
     }
 
     /// The submitter of a job: its namespace, its owner, or both. Charged to its namespace are a job without an owner, those of service

@@ -73,10 +73,9 @@ impl Objects {
         let (jobs, by_jobs) = self.jobs.take_changes();
         let (machines, by_machines) = self.machines.take_changes();
         let (licenses, by_licenses) = self.licenses.take_changes();
-        let namespaces = std::mem::take(&mut self.namespaces_changed);
-        let policy = std::mem::take(&mut self.policy_changed);
+        let namespaces = self.namespaces.take_changed();
+        let (policy, accounts) = self.accounts.take_changes();
         let changes_cycle = by_jobs || by_machines || by_licenses || namespaces || policy || !matches.is_empty();
-        let accounts = std::mem::take(&mut self.accounts_changed);
         Changes {
             jobs,
             machines,

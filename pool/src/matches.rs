@@ -5,9 +5,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crds::Match;
+use kube::ResourceExt;
 
 use crate::key::ObjectKey;
 use crate::multi_map::MultiMap;
+use crate::store::{Tombstones, is_newer};
 
 /// The cached Matches. Reads as a map by key.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +21,7 @@ pub struct Matches {
     deleted: BTreeMap<String, (ObjectKey, Arc<Match>)>,
     /// Those that have changed since [`Matches::take_changes`], and the uids of their jobs.
     changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
+    tombstones: Tombstones,
 }
 
 impl Deref for Matches {
@@ -55,8 +58,37 @@ impl Matches {
         std::mem::take(&mut self.changed)
     }
 
+    /// Caches a Match as it was seen, unless the cached one is newer, or it was deleted.
+    pub fn put(&mut self, object: Match) {
+        self.apply(object);
+    }
+
+    /// The same; returns whether that changed anything.
+    pub fn apply(&mut self, mut object: Match) -> bool {
+        object.metadata.managed_fields = None;
+        // They are for people, and nothing here reads them.
+        object.spec.members.iter_mut().for_each(|member| member.values.clear());
+        let key = ObjectKey::of(&object);
+        let held = self.held.get(&key);
+        let known = held.is_some_and(|held| is_newer(held.as_ref(), &object) || **held == object);
+        if known || self.tombstones.contains(&object) {
+            return false;
+        }
+        self.insert(key, object);
+        true
+    }
+
+    /// Removes a Match that was deleted; an older state of it that arrives late does not bring it back.
+    pub fn delete(&mut self, object: &Match) {
+        let key = ObjectKey::of(object);
+        if self.held.get(&key).is_some_and(|held| held.uid() == object.uid()) {
+            self.remove(&key);
+        }
+        self.tombstones.add(object);
+    }
+
     /// Caches a Match, in place of the one with its key.
-    pub(crate) fn put(&mut self, key: ObjectKey, found: Match) {
+    fn insert(&mut self, key: ObjectKey, found: Match) {
         self.take(&key);
         self.changed.0.insert(key.clone());
         if let Some(uid) = &found.metadata.uid {
@@ -117,11 +149,11 @@ mod tests {
         let mut all = Matches::default();
         let key = |name: &str| ObjectKey::new("ns", name);
         for (name, job) in [("a", "u"), ("b", "u"), ("c", "other")] {
-            all.put(key(name), found(job));
+            all.insert(key(name), found(job));
         }
         let names = |all: &Matches, job: &str| all.of_root(job).map(|(key, _)| key.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&all, "u"), ["a", "b"]);
-        all.put(key("a"), found("other"));
+        all.insert(key("a"), found("other"));
         assert_eq!((names(&all, "u"), names(&all, "other")), (vec!["b".into()], vec!["a".into(), "c".into()]));
         all.remove(&key("b"));
         all.retain(|key| key.name != "a");

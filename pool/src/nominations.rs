@@ -52,7 +52,7 @@ pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<A
     if of_others.peek().is_none() {
         return Vec::new();
     }
-    let submitting = objects.pool_policy.as_ref().map(|known| Submitting::of(objects, &known.terms));
+    let submitting = objects.accounts.policy().map(|known| Submitting::of(objects, &known.terms));
     let assumed = |(key, held, nomination): (&ObjectKey, &Cached<Job>, &Nomination)| {
         let offers = nomination.gang.iter().skip(1);
         let asks = offers.clone().map(|member| {

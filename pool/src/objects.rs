@@ -3,20 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crds::{Account, AdKind, Job, License, Machine, MachineClass, Match, Member, OfferKind, POOL_POLICY, PoolPolicy};
-use kube::ResourceExt;
+use crds::{AdKind, Job, License, Machine, MachineClass, Member, OfferKind};
 use matchmaker::AdKey;
 
-use crate::account_index::AccountIndex;
 use crate::ads::Advertises;
 use crate::agents::AgentLiveness;
 use crate::budget::{Budget, Limits};
 use crate::key::ObjectKey;
-use crate::known_policy::KnownPolicy;
+use crate::known_accounts::KnownAccounts;
+use crate::known_namespaces::KnownNamespaces;
 use crate::matches::Matches;
 use crate::node::{NodeFacts, Nodes};
 use crate::offer_ref::OfferRef;
-use crate::store::{AdStore, OwnerTrust, Tombstones, is_newer};
+use crate::store::{AdStore, OwnerTrust};
 use crate::workload_scope::WorkloadScope;
 use crate::workloads::Workloads;
 
@@ -32,30 +31,21 @@ pub struct Objects {
     /// The Matches.
     pub matches: Matches,
     /// The labels of all namespaces.
-    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    pub namespaces: KnownNamespaces,
     /// Batch Jobs, JobSets and pods.
     pub workloads: Workloads,
     /// The nodes; `None`: nodes are not watched, and `spec.nodeName` of a Machine is believed.
     pub nodes: Option<Arc<Nodes>>,
     /// The classes that make Machines of nodes, by name.
     pub classes: BTreeMap<String, Arc<MachineClass>>,
-    /// The accounts, by name.
-    pub accounts: BTreeMap<String, Arc<Account>>,
-    pub(crate) account_index: AccountIndex,
-    /// The PoolPolicy, and what counts of it.
-    pub pool_policy: Option<KnownPolicy>,
+    /// The accounts, by name, and the PoolPolicy.
+    pub accounts: KnownAccounts,
     /// What is known of the agents of offers, by kind and key of the offer. An agent that is not in it is not known yet.
     pub agents: Arc<BTreeMap<(OfferKind, ObjectKey), AgentLiveness>>,
     /// Namespaces whose offers are excluded for some time, but for their own jobs: they were too expensive to evaluate.
     pub costly_offers: BTreeSet<String>,
     /// The claims that are to be released for nominations, by the uids of their Matches, and what is said of it.
     pub preempted: BTreeMap<String, Preemptor>,
-    pub(crate) namespaces_changed: bool,
-    /// Whether what accounts are and may have has changed.
-    pub(crate) policy_changed: bool,
-    /// The names of accounts that have changed, be it their status only.
-    pub(crate) accounts_changed: BTreeSet<String>,
-    deleted: Tombstones,
 }
 
 /// The job that a claim is released for.
@@ -123,101 +113,6 @@ impl Objects {
         K::store_mut(self).put(object);
     }
 
-    /// Caches a Match as it was seen, unless the cached one is newer.
-    pub fn put_match(&mut self, object: Match) {
-        self.apply_match(object);
-    }
-
-    /// The same; returns whether that changed anything.
-    pub fn apply_match(&mut self, mut object: Match) -> bool {
-        object.metadata.managed_fields = None;
-        // They are for people, and nothing here reads them.
-        object.spec.members.iter_mut().for_each(|member| member.values.clear());
-        let key = ObjectKey::of(&object);
-        let held = self.matches.get(&key);
-        let known = held.is_some_and(|held| is_newer(held.as_ref(), &object) || **held == object);
-        if known || self.deleted.contains(&object) {
-            return false;
-        }
-        self.matches.put(key, object);
-        true
-    }
-
-    /// Caches the labels of a namespace; `None`: there is no such namespace. Returns whether that changed anything.
-    pub fn apply_namespace(&mut self, name: &str, labels: Option<BTreeMap<String, String>>) -> bool {
-        let before = match labels.clone() {
-            Some(labels) => self.namespaces.insert(name.to_owned(), labels),
-            None => self.namespaces.remove(name),
-        };
-        let is_new = before != labels;
-        self.namespaces_changed |= is_new;
-        is_new
-    }
-
-    /// Caches an Account as it was seen. Returns whether that changed anything.
-    pub fn apply_account(&mut self, mut account: Account) -> bool {
-        account.metadata.managed_fields = None;
-        let known = self.accounts.get(&account.name_any());
-        if known.is_some_and(|known| is_newer(known.as_ref(), &account) || **known == account)
-            || self.deleted.contains(&account)
-        {
-            return false;
-        }
-        self.policy_changed |= known.is_none_or(|known| {
-            known.spec != account.spec || known.uid() != account.uid() || known.made_for() != account.made_for()
-        });
-        if let Some(before) = self.accounts.remove(&account.name_any()) {
-            self.account_index.remove(&before);
-        }
-        self.account_index.add(&account);
-        self.accounts_changed.insert(account.name_any());
-        self.accounts.insert(account.name_any(), Arc::new(account));
-        true
-    }
-
-    /// Removes an Account.
-    pub fn remove_account(&mut self, name: &str) {
-        if let Some(account) = self.accounts.remove(name) {
-            self.account_index.remove(&account);
-            self.policy_changed = true;
-        }
-        self.accounts_changed.insert(name.to_owned());
-    }
-
-    /// Removes an Account that was deleted; an older state of it that arrives late does not bring it back.
-    pub fn delete_account(&mut self, account: &Account) {
-        self.deleted.add(account);
-        let name = account.name_any();
-        if self.accounts.get(&name).is_some_and(|known| known.uid() == account.uid()) {
-            self.remove_account(&name);
-        }
-    }
-
-    /// Removes all Accounts but those whose names `keep` accepts.
-    pub fn retain_accounts(&mut self, keep: impl Fn(&str) -> bool) {
-        let gone: Vec<String> = self.accounts.keys().filter(|name| !keep(name)).cloned().collect();
-        gone.iter().for_each(|name| self.remove_account(name));
-    }
-
-    /// Caches the PoolPolicy as it was seen. Returns whether that changed anything.
-    pub fn apply_pool_policy(&mut self, mut policy: PoolPolicy) -> bool {
-        policy.metadata.managed_fields = None;
-        let known = self.pool_policy.as_ref();
-        if policy.name_any() != POOL_POLICY
-            || known.is_some_and(|known| is_newer(known.object.as_ref(), &policy) || *known.object == policy)
-        {
-            return false;
-        }
-        self.policy_changed |= known.is_none_or(|known| known.object.spec != policy.spec);
-        self.pool_policy = Some(KnownPolicy::of(policy, known));
-        true
-    }
-
-    /// Removes the PoolPolicy.
-    pub fn remove_pool_policy(&mut self) {
-        self.policy_changed |= self.pool_policy.take().is_some();
-    }
-
     /// Caches a node as it was seen. Returns whether anything has changed.
     pub fn put_node(&mut self, node: NodeFacts) -> bool {
         let nodes = self.known_nodes();
@@ -279,15 +174,6 @@ impl Objects {
             self.machines.touch_namespace(namespace);
             self.licenses.touch_namespace(namespace);
         }
-    }
-
-    /// Removes a Match that was deleted, as [`AdStore::delete`] does.
-    pub fn delete_match(&mut self, object: &Match) {
-        let key = ObjectKey::of(object);
-        if self.matches.get(&key).is_some_and(|held| held.uid() == object.uid()) {
-            self.matches.remove(&key);
-        }
-        self.deleted.add(object);
     }
 
     /// Copies an object from another cache, if this one does not have it.

@@ -30,7 +30,7 @@ pub struct PreemptionInput {
 
 /// What preemption in a snapshot is decided on; none if there is none.
 pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<PreemptionInput> {
-    let known = objects.pool_policy.as_ref()?;
+    let known = objects.accounts.policy()?;
     let rules = known.terms.preemption.as_ref()?;
     let policy = snapshot.policy.as_ref()?;
     let terms = PreemptionTerms {

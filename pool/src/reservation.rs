@@ -38,7 +38,7 @@ pub fn reservation_input(
     assumed: &[AssumedGang],
     now: i64,
 ) -> Option<ReservationInput> {
-    let known = objects.pool_policy.as_ref()?;
+    let known = objects.accounts.policy()?;
     let policy = snapshot.policy.as_ref()?;
     let submitting = Submitting::of(objects, &known.terms);
     let in_flight: BTreeSet<&ObjectKey> = assumed.iter().map(|gang| &gang.match_key).collect();

@@ -68,10 +68,12 @@ pub(crate) struct Admitted<'b> {
 }
 
 impl<'b> Admitted<'b> {
+    /// The namespaces that one of these offers admits.
     pub(crate) fn to(offers: impl Iterator<Item = &'b PoolAd>) -> Admitted<'b> {
         Admitted { offers: offers.collect(), known: BTreeMap::new() }
     }
 
+    /// Whether jobs of a namespace are admitted to one of the offers.
     pub(crate) fn has(&mut self, namespace: &str) -> bool {
         if let Some(known) = self.known.get(namespace) {
             return *known;

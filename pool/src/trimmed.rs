@@ -89,7 +89,7 @@ wrapped_resource!([K: ReadTrimmed] Trimmed<K>, K, |this| this.0.meta(), this.0.m
 
 /// The parts of an object; of its metadata, the annotations that `A` reads.
 #[derive(Deserialize)]
-#[serde(bound = "A: Lenient, S: Deserialize<'de>, T: Deserialize<'de>")]
+#[serde(bound = "Meta<A>: Lenient, S: Deserialize<'de>, T: Deserialize<'de>")]
 struct ObjectParts<A, S, T> {
     #[serde(default)]
     metadata: As<Meta<A>>,

@@ -103,7 +103,7 @@ impl Unmatchable {
         is_concerned: impl Fn(&PoolAd) -> bool,
         mut is_unsure: impl FnMut(&PoolAd) -> bool,
     ) {
-        self.without.extend(cycle.barred.iter().cloned());
+        self.without.extend(cycle.costs.barred.iter().cloned());
         for unmatched in &cycle.unmatched {
             let Some(ad) = snapshot.shared(unmatched.root) else { continue };
             if !unmatched.why.verdict.is_lasting() || ad.is_timely() {

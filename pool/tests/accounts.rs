@@ -18,7 +18,7 @@ mod tests {
     }
 
     fn with_policy(mut objects: Objects, spec: &Value) -> Objects {
-        objects.apply_pool_policy(cluster_object::<PoolPolicy>("PoolPolicy", "pool", spec));
+        objects.accounts.apply_policy(cluster_object::<PoolPolicy>("PoolPolicy", "pool", spec));
         objects
     }
 
@@ -37,13 +37,13 @@ mod tests {
     }
 
     fn charged(objects: &Objects, owner: &str) -> String {
-        let terms = &objects.pool_policy.as_ref().unwrap().terms;
+        let terms = &objects.accounts.policy().unwrap().terms;
         Submitting::of(objects, terms).of_job(&owned(owner)).0
     }
 
     /// The reason and the message of an account's condition; empty if there is none.
     fn told(objects: &Objects, name: &str) -> (String, String) {
-        let terms = &objects.pool_policy.as_ref().unwrap().terms;
+        let terms = &objects.accounts.policy().unwrap().terms;
         let found = account_problems(objects, terms).remove(name);
         found.map(|found| (found.reason.to_owned(), found.message)).unwrap_or_default()
     }
@@ -64,13 +64,13 @@ mod tests {
             ("NamespaceAndOwner", &both, ""),
         ] {
             let mut objects = with_policy(Objects::default(), &json!({"submitters": mode}));
-            objects.apply_account(cluster_object("Account", "hers", &json!({"submitter": submitter})));
+            objects.accounts.apply(cluster_object("Account", "hers", &json!({"submitter": submitter})));
             let (reason, message) = told(&objects, "hers");
             let expected = if wanted.is_empty() { "" } else { "SubmitterNotCharged" };
             assert_eq!(reason, expected, "{mode}: {submitter}: {message}");
             assert!(message.ends_with(wanted), "{mode}: {submitter}: {message}");
-            objects.remove_account("hers");
-            objects.apply_account(made("made", submitter, "n"));
+            objects.accounts.remove("hers");
+            objects.accounts.apply(made("made", submitter, "n"));
             assert_eq!(told(&objects, "made").0, "", "{mode}: what the controller has created goes by itself");
         }
     }
@@ -87,10 +87,10 @@ mod tests {
             let robot = "system:serviceaccount:n:robot";
             let namespace = (mode == "NamespaceAndOwner").then_some("n");
             let submitter = json!({"namespace": namespace, "owner": robot});
-            objects.apply_account(made("made", &submitter, "n"));
+            objects.accounts.apply(made("made", &submitter, "n"));
             assert_eq!(charged(&objects, robot), "ns-n", "{mode}: an account of its own does not come by itself");
-            objects.remove_account("made");
-            objects.apply_account(cluster_object("Account", "robots", &json!({"submitter": submitter})));
+            objects.accounts.remove("made");
+            objects.accounts.apply(cluster_object("Account", "robots", &json!({"submitter": submitter})));
             assert_eq!(charged(&objects, robot), "robots", "{mode}: but the administrator can create one");
         }
     }
@@ -101,14 +101,14 @@ mod tests {
         for number in 0..1000 {
             assert!(charged(&objects, "late").starts_with("user-late-"), "{number}");
             let owner = format!("user{number}");
-            objects.apply_account(made(&format!("account{number}"), &json!({"owner": owner}), "n"));
+            objects.accounts.apply(made(&format!("account{number}"), &json!({"owner": owner}), "n"));
         }
         assert_eq!(charged(&objects, "late"), "ns-n");
         assert_eq!(charged(&objects, "user7"), "account7", "those that have accounts keep them");
-        objects.apply_account(cluster_object("Account", "own", &json!({"submitter": {"owner": "late"}})));
+        objects.accounts.apply(cluster_object("Account", "own", &json!({"submitter": {"owner": "late"}})));
         assert_eq!(charged(&objects, "late"), "own", "one that the administrator creates counts");
-        objects.remove_account("own");
-        objects.remove_account("account3");
+        objects.accounts.remove("own");
+        objects.accounts.remove("account3");
         assert!(charged(&objects, "late").starts_with("user-late-"), "one was deleted, so another can be created");
     }
 
@@ -121,17 +121,17 @@ mod tests {
             account.metadata.creation_timestamp = serde_json::from_value(json!(time)).unwrap();
             account
         };
-        objects.apply_account(aged("second", 2));
-        objects.apply_account(aged("first", 1));
-        objects.apply_account(aged("third", 3));
+        objects.accounts.apply(aged("second", 2));
+        objects.accounts.apply(aged("first", 1));
+        objects.accounts.apply(aged("third", 3));
         assert_eq!(charged(&objects, "any"), "first");
         let mut changed = aged("first", 1);
         changed.spec.submitter = None;
-        objects.apply_account(changed);
+        objects.accounts.apply(changed);
         assert_eq!(charged(&objects, "any"), "second");
-        objects.remove_account("second");
+        objects.accounts.remove("second");
         assert_eq!(charged(&objects, "any"), "third");
-        objects.remove_account("third");
+        objects.accounts.remove("third");
         assert_eq!(charged(&objects, "any"), "ns-n");
     }
 

@@ -98,7 +98,7 @@ mod tests {
         vcs.spec.offer.stop_policy = StopPolicy::Hold;
         let mut all = objects(&[job("sim", &[port("license", "license.Type == \"License\"")])], &[], &[vcs]);
         let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
-        all.namespaces.insert("eda".to_owned(), labels);
+        all.namespaces.apply("eda", labels);
         let (why, hint, _) = said(&all);
         assert_eq!(why, "port `license`: 1 offer would match, but is not available");
         assert_eq!(hint, "wait until the offer is available again, or ask its owner");
@@ -147,8 +147,8 @@ mod tests {
         license.spec.offer.disclosure = Disclosure::Full;
         let (of_full, ..) = said(&objects(&[job("sim", &[wanted])], &[], &[license]));
         assert_eq!(of_full, why, "a namespace that is not trusted is not named");
-        all.namespaces
-            .insert("eda".to_owned(), BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]));
+        let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
+        all.namespaces.apply("eda", labels);
         let pool = SnapshotBuilder::default().build(&all, &CycleInputs::default());
         assert_eq!(gangindex::negotiate(&pool, &Config::product(), 0).gangs.len(), 1);
     }
@@ -190,7 +190,7 @@ mod tests {
         let jobs: Vec<crds::Job> = (0..40).map(costly).chain([sim]).collect();
         let mut all = objects(&jobs, &machines, &[vcs]);
         let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
-        all.namespaces.insert("n".to_owned(), labels);
+        all.namespaces.apply("n", labels);
         let mut builder = SnapshotBuilder::default();
         let pool = builder.build(&all, &CycleInputs::default());
         let unavailable = builder.unavailable(&all);

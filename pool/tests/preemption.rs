@@ -32,7 +32,7 @@ mod tests {
     /// A job that holds a machine and a seat, by a Match in this state.
     fn claimed(status: &Value) -> Objects {
         let mut objects = objects(&[job("j", &ports(["cpu", "seat"]))], &[machine("m")], &[license("l", 2, &[])]);
-        objects.apply_pool_policy(policy());
+        objects.accounts.apply_policy(policy());
         let pool = with_policy(&objects);
         let gang = negotiate(&pool, &Config::product(), NOW).gangs.remove(0);
         let time = jiff::Timestamp::from_second(NOW).unwrap();
@@ -42,7 +42,7 @@ mod tests {
         let mut found = serde_json::to_value(&found).unwrap();
         found["metadata"]["uid"] = json!("uid-match");
         found["status"] = status.clone();
-        objects.put_match(serde_json::from_value::<Match>(found).unwrap());
+        objects.matches.put(serde_json::from_value::<Match>(found).unwrap());
         objects
     }
 
@@ -137,7 +137,7 @@ mod tests {
         let mut objects = committed();
         with_entries(&mut objects, [true, true]);
         let found = Match::clone(objects.matches.values().next().unwrap());
-        objects.delete_match(&found);
+        objects.matches.delete(&found);
         let mut ending = |entries: [bool; 2]| {
             with_entries(&mut objects, entries);
             objects.take_changes();

@@ -120,7 +120,7 @@ mod tests {
         let mut objects = pool_of_four();
         let (snapshot, gang, first) = matched(&objects);
         assert_eq!(matched(&objects).2, first);
-        objects.put_match(first.clone());
+        objects.matches.put(first.clone());
         let second = record(&objects, &snapshot, &gang, &Config::product(), &provenance(), None).unwrap();
         assert_eq!(second.spec.attempt, 2);
         assert_ne!(second.metadata.name, first.metadata.name);

@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(matched(&here, &CycleInputs::default()), 0, "the admin has not said so");
         let mut trusted = here.clone();
         let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
-        trusted.namespaces.insert("far".to_owned(), labels);
+        trusted.namespaces.apply("far", labels);
         assert_eq!(matched(&trusted, &CycleInputs::default()), 1);
         let mut silent = objects(&[job("j", &[])], &[placed(machine("m"), "far")], &[]);
         silent.namespaces = trusted.namespaces.clone();
@@ -346,7 +346,7 @@ mod tests {
         objects.jobs.put(job("next", &[]));
         for (decision, lost) in [(Decision::Pending, 0), (Decision::Committed, 1), (Decision::Released, 0)] {
             found.status = Some(MatchStatus { decision, ..MatchStatus::default() });
-            objects.put_match(found.clone());
+            objects.matches.put(found.clone());
             assert_eq!(missing_entries(&objects).len(), lost, "{decision:?}");
             let next = matched(
                 &objects,
@@ -355,7 +355,7 @@ mod tests {
             assert_eq!(next, 1 - lost, "{decision:?}");
         }
         found.status = Some(MatchStatus { decision: Decision::Committed, ..MatchStatus::default() });
-        objects.put_match(found);
+        objects.matches.put(found);
         let mut restored = license("l", 2, &[]);
         let entry = ClaimEntry { allocation: Res::from([("seats".to_owned(), 1)]), ..ClaimEntry::default() };
         let claims = BTreeMap::from([("u".to_owned(), entry)]);
@@ -369,7 +369,7 @@ mod tests {
         let mut objects = objects(&[job("j", &[])], &[], &[license("l", 2, &[])]);
         let mut found = first_match(&objects);
         found.status = Some(MatchStatus { decision: Decision::Released, ..MatchStatus::default() });
-        objects.put_match(found);
+        objects.matches.put(found);
         let mut held = job("j", &[]);
         let claim = JobClaim { match_name: "j-1".to_owned(), uid: "u".to_owned() };
         held.status = Some(JobStatus { claim: Some(claim), ..JobStatus::default() });

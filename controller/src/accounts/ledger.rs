@@ -36,7 +36,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Takes in what has changed. The accounts that hold something else than before, or have to be looked at for another reason.
     pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects, now: i64) -> BTreeSet<String> {
-        let Some(known) = &objects.pool_policy else {
+        let Some(known) = objects.accounts.policy() else {
             *self = Ledger::default();
             return BTreeSet::new();
         };
@@ -122,7 +122,7 @@ impl Ledger {
         let claims =
             accounts.iter().flat_map(|(name, own)| own.claims.keys().map(move |uid| (uid.clone(), name.clone())));
         let uids = objects.claims().map(|(key, claim)| (key.clone(), claim.found.uid().unwrap_or_default()));
-        let half_life = objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
+        let half_life = objects.accounts.policy().map_or(0, |known| known.terms.half_life);
         let newest = if time > now { time } else { 0 };
         *self = Ledger {
             account_of: claims.collect(),
@@ -185,7 +185,7 @@ impl Ledger {
             self.ended.remove(&gone);
             self.end(&gone, now, touched);
         }
-        let (Some(known), Some(uid), Some(policy)) = (claim, uid, &objects.pool_policy) else { return };
+        let (Some(known), Some(uid), Some(policy)) = (claim, uid, objects.accounts.policy()) else { return };
         self.uids.insert(key.clone(), uid.clone());
         let Some(charged) = charged_claim(known.found, objects, submitting, &policy.terms) else { return };
         let Charged { account, payer, claim } = charged;
@@ -220,7 +220,7 @@ impl Ledger {
         let job = |key: &ObjectKey| objects.jobs.get(key).map(|held| &held.object);
         let is_nominated = |key: &&ObjectKey| job(key).is_some_and(|job| nomination_of(job).is_some());
         self.nominated.extend(changes.jobs.iter().filter(is_nominated).cloned());
-        let Some(known) = objects.pool_policy.as_ref().filter(|_| !self.nominated.is_empty()) else { return };
+        let Some(known) = objects.accounts.policy().filter(|_| !self.nominated.is_empty()) else { return };
         for key in std::mem::take(&mut self.nominated) {
             let id = idle_claim_id(&key);
             let idle = job(&key).and_then(|job| idle_claim(job, objects, submitting, &known.terms, now));

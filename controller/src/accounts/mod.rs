@@ -65,7 +65,7 @@ impl Accounting {
     pub(crate) fn note(&mut self, changes: &Changes, objects: &Objects, context: &Context) {
         let (now, now_ms) = (context.clock.now().as_second(), context.now_ms());
         let touched = self.ledger.note(changes, objects, now);
-        let Some(known) = &objects.pool_policy else {
+        let Some(known) = objects.accounts.policy() else {
             if !self.due.is_empty() || !self.unpruned.is_empty() {
                 (self.due, self.problems) = (BTreeMap::new(), BTreeMap::new());
             }
@@ -102,7 +102,7 @@ impl Accounting {
         assumed: &[AssumedGang],
         now: i64,
     ) -> Option<Policy> {
-        objects.pool_policy.as_ref()?;
+        objects.accounts.policy()?;
         self.policies.build(objects, snapshot, assumed, &self.ledger.usage(now))
     }
 
@@ -113,7 +113,7 @@ impl Accounting {
         objects: &Objects,
         context: &Context,
     ) -> Vec<(ObjectKey, String)> {
-        let Some(known) = &objects.pool_policy else {
+        let Some(known) = objects.accounts.policy() else {
             let kept = std::mem::take(&mut self.unpruned).into_iter().map(|(key, (uid, ..))| (key, uid));
             return kept.chain(outlived).collect();
         };
@@ -149,7 +149,7 @@ impl Accounting {
 
     /// Begins to write what is due. When there is more to do, if nothing else happens.
     pub(crate) fn begin(&mut self, context: &Arc<Context>, objects: &Objects) -> Option<u64> {
-        let known = objects.pool_policy.as_ref()?;
+        let known = objects.accounts.policy()?;
         let (now, now_ms) = (context.clock.now(), context.now_ms());
         self.count(objects, context, (now.as_second(), now_ms));
         if self.writes.is_running() {
@@ -216,7 +216,7 @@ impl Accounting {
 
     /// What is written when a term ends, those that are due for longest first.
     fn last_changes(&self, objects: &Objects, now: i64) -> Vec<AccountChange> {
-        if objects.pool_policy.is_none() {
+        if objects.accounts.policy().is_none() {
             return Vec::new();
         }
         let due_since = |name: &String| self.due.get(name).copied().unwrap_or(u64::MAX);
@@ -262,7 +262,7 @@ async fn write_all(context: Arc<Context>, changes: Vec<AccountChange>, said: Opt
         lost_writes.extend(lost(
             &context,
             answer.map(|policy| {
-                context.cache.update_if_new(|all| all.apply_pool_policy(policy));
+                context.cache.update_if_new(|all| all.accounts.apply_policy(policy));
             }),
         ));
     }
@@ -271,7 +271,7 @@ async fn write_all(context: Arc<Context>, changes: Vec<AccountChange>, said: Opt
 
 /// Makes one write. Returns why it failed, if it did; of an account that has changed, the change comes by watch.
 async fn write(context: &Context, change: AccountChange) -> Option<String> {
-    let keep = |account| context.cache.update_if_new(|all| all.apply_account(account));
+    let keep = |account| context.cache.update_if_new(|all| all.accounts.apply(account));
     match change {
         AccountChange::Create(accounts) => {
             for account in accounts {
@@ -288,7 +288,7 @@ async fn write(context: &Context, change: AccountChange) -> Option<String> {
                 context,
                 deleted.map(|()| {
                     context.cache.update_if_new(|all| {
-                        all.delete_account(&account);
+                        all.accounts.delete(&account);
                         true
                     });
                 }),

@@ -87,7 +87,7 @@ pub(crate) fn change_of(
 
 /// The account of this name as it is created for the submitter of some claim, with the one above it if that is missing.
 fn made(name: &str, payer: &Payer, objects: &Objects) -> Option<Vec<Account>> {
-    let terms = &objects.pool_policy.as_ref()?.terms;
+    let terms = &objects.accounts.policy()?.terms;
     let submitting = Submitting::of(objects, terms);
     let Payer { submitter, namespace } = payer;
     let is_charged = submitting.submitter(namespace, submitter.owner.as_deref()) == *submitter;
@@ -114,7 +114,7 @@ fn made(name: &str, payer: &Payer, objects: &Objects) -> Option<Vec<Account>> {
 /// Whether an account is deleted: the controller has created it, nobody has changed it, no other is below it, and for a day it has held
 /// nothing and its usage was less than any gang costs. Without it, jobs are served as with it, and it is created again when it is needed.
 fn is_unused(account: &Account, tally: Option<&AccountUsage>, objects: &Objects, now: i64) -> bool {
-    let Some(known) = &objects.pool_policy else { return false };
+    let Some(known) = objects.accounts.policy() else { return false };
     let submitting = Submitting::of(objects, &known.terms);
     let since = now.saturating_sub(UNUSED_SECONDS);
     let was_unused = match StoredUsage::of(account) {

@@ -25,7 +25,7 @@ fn pool(half_life: i64) -> Objects {
     let mut objects = Objects::default();
     let policy: PoolPolicy = object(json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy",
         "metadata": {"name": "pool"}, "spec": {"halfLifeSeconds": half_life}}));
-    objects.apply_pool_policy(policy);
+    objects.accounts.apply_policy(policy);
     objects
 }
 
@@ -63,12 +63,12 @@ fn a3_what_is_folded_is_what_a_new_leader_reconstructs() {
             if live.is_empty() || random.below(100) < 60 {
                 let tenant = ["a", "b", "c"][usize::try_from(random.below(3)).unwrap()];
                 let charge = random.below(5);
-                objects.put_match(claim(number, tenant, charge, (now, None)));
+                objects.matches.put(claim(number, tenant, charge, (now, None)));
                 live.push((number, tenant, charge, now));
             } else {
                 let place = usize::try_from(random.below(u64::try_from(live.len()).unwrap())).unwrap();
                 let (number, tenant, charge, from) = live.swap_remove(place);
-                objects.put_match(claim(number, tenant, charge, (from, Some(now))));
+                objects.matches.put(claim(number, tenant, charge, (from, Some(now))));
             }
             let changes = objects.take_changes();
             ledger.note(&changes, &objects, BEGIN + now);
@@ -103,9 +103,9 @@ fn x2_a_claim_whose_match_was_deleted_is_charged_until_its_last_entry_is_gone() 
     };
     let found = claim(1, "a", 4, (0, None));
     objects.machines.put(machine(true));
-    objects.put_match(found.clone());
+    objects.matches.put(found.clone());
     assert_eq!(at(&mut objects, 0), (4_000_000, 0));
-    objects.delete_match(&found);
+    objects.matches.delete(&found);
     assert_eq!(at(&mut objects, 1800).0, 4_000_000, "its pods still run");
     assert_eq!(at(&mut objects, 3600), (4_000_000, 2_000_000));
     objects.machines.put(machine(false));
@@ -171,7 +171,7 @@ fn what_is_held_first_does_not_wait_for_a_minute_after_the_condition() {
             "metadata": {"name": "ns-a", "uid": "u", "resourceVersion": version, "generation": 1},
             "spec": {"submitter": {"namespace": "a"}}, "status": status}))
     };
-    objects.apply_account(account("1", json!({})));
+    objects.accounts.apply(account("1", json!({})));
     // The changes at a second after the begin: whether each stores a usage.
     let mut at = |objects: &mut Objects, second: u64| -> Vec<bool> {
         let (now, now_ms) = (BEGIN + i64::try_from(second).unwrap(), 1_000_000 + 1000 * second);
@@ -184,14 +184,14 @@ fn what_is_held_first_does_not_wait_for_a_minute_after_the_condition() {
         changes.iter().map(stores).collect()
     };
     assert_eq!(at(&mut objects, 0), [false], "the condition alone");
-    objects.apply_account(account(
+    objects.accounts.apply(account(
         "2",
         json!({"observedGeneration": 1, "conditions": [{"type": "Accepted", "status": "True",
         "reason": "Accepted", "message": "", "observedGeneration": 1, "lastTransitionTime": time(0)}]}),
     ));
-    objects.put_match(claim(1, "a", 4, (2, None)));
+    objects.matches.put(claim(1, "a", 4, (2, None)));
     assert_eq!(at(&mut objects, 2), [true], "what it holds");
-    objects.put_match(claim(2, "a", 4, (4, None)));
+    objects.matches.put(claim(2, "a", 4, (4, None)));
     assert_eq!(at(&mut objects, 4), Vec::<bool>::new(), "the next change waits");
     assert_eq!(at(&mut objects, 62), [true]);
 }
@@ -205,14 +205,14 @@ fn what_another_leader_has_stored_counts_and_a_time_far_ahead_does_not() {
             "metadata": {"name": "ns-a", "uid": "u", "resourceVersion": version}, "spec": {"submitter": {"namespace": "a"}},
             "status": {"usage": usage, "usageTime": time(at), "charge": "0.000000", "halfLifeSeconds": 3600}}))
     };
-    objects.apply_account(account("8.000000", 0, "1"));
+    objects.accounts.apply(account("8.000000", 0, "1"));
     ledger.note(&objects.take_changes(), &objects, BEGIN + 3600);
     assert_eq!(ledger.usage(BEGIN + 3600)["ns-a"], 4_000_000);
-    objects.apply_account(account("8.000000", 1_000_000, "2"));
+    objects.accounts.apply(account("8.000000", 1_000_000, "2"));
     ledger.note(&objects.take_changes(), &objects, BEGIN + 3600);
     assert_eq!(ledger.usage(BEGIN + 3600)["ns-a"], 8_000_000, "its usage is kept");
     assert_eq!(ledger.lag(BEGIN + 3600), 0, "and its time is not believed");
-    objects.apply_account(account("8.000000", 3600 + 300, "3"));
+    objects.accounts.apply(account("8.000000", 3600 + 300, "3"));
     ledger.note(&objects.take_changes(), &objects, BEGIN + 3600);
     assert_eq!(ledger.lag(BEGIN + 3600), 300, "a time a little ahead is: accounts do not go back");
 }
@@ -247,15 +247,15 @@ fn each_match_is_looked_at_once_however_many_accounts_there_are() {
     let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
     for number in 0..COUNT {
         let tenant = format!("t{number}");
-        objects.apply_account(made(&tenant, ("0.000000", 0, "1.000000")));
-        objects.put_match(claim(number, &tenant, 1, (0, None)));
+        objects.accounts.apply(made(&tenant, ("0.000000", 0, "1.000000")));
+        objects.matches.put(claim(number, &tenant, 1, (0, None)));
     }
     ledger.note(&objects.take_changes(), &objects, BEGIN);
     ledger.looked_at = 0;
     let touched = ledger.note(&objects.everything(), &objects, BEGIN);
     assert_eq!((touched.len(), ledger.looked_at), (1000, 1000));
     // An account that is deleted is created again, for whose claims it is, without looking for them.
-    objects.remove_account("ns-t7");
+    objects.accounts.remove("ns-t7");
     ledger.note(&objects.take_changes(), &objects, BEGIN);
     ledger.looked_at = 0;
     let change = change_of("ns-t7", &objects, &ledger, None, false, BEGIN);
@@ -269,9 +269,9 @@ fn an_account_is_deleted_that_was_unused_for_a_day_and_is_as_it_was_made() {
     let deleted = |account: Account, held: bool, asked: bool| {
         let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
         let name = account.metadata.name.clone().unwrap();
-        objects.apply_account(account);
+        objects.accounts.apply(account);
         if held {
-            objects.put_match(claim(1, "a", 1, (0, None)));
+            objects.matches.put(claim(1, "a", 1, (0, None)));
         }
         ledger.note(&objects.everything(), &objects, BEGIN + DAY);
         let change = change_of(&name, &objects, &ledger, None, asked, BEGIN + DAY);
@@ -299,16 +299,16 @@ fn an_account_is_deleted_that_was_unused_for_a_day_and_is_as_it_was_made() {
 #[test]
 fn an_account_with_others_below_it_stays() {
     let (mut ledger, mut objects) = (Ledger::default(), pool(3600));
-    objects.apply_account(made("a", ("0.000000", 0, "0.000000")));
+    objects.accounts.apply(made("a", ("0.000000", 0, "0.000000")));
     let mut below = made("b", ("0.000000", 0, "1.000000"));
     below.spec.parent = Some("ns-a".to_owned());
-    objects.apply_account(below);
+    objects.accounts.apply(below);
     let mut is_deleted = |objects: &Objects| {
         ledger.note(&objects.everything(), objects, BEGIN + 90_000);
         let change = change_of("ns-a", objects, &ledger, None, false, BEGIN + 90_000);
         matches!(change, Some(AccountChange::Delete(_)))
     };
     assert!(!is_deleted(&objects));
-    objects.remove_account("ns-b");
+    objects.accounts.remove("ns-b");
     assert!(is_deleted(&objects));
 }

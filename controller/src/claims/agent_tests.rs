@@ -38,7 +38,7 @@ fn entry(resource: &str, registers: &Value) -> Value {
 /// A world in which the register says this, and the two entries these.
 fn voted(decision: &str, of_machine: &Value, of_license: &Value) -> Objects {
     let mut objects = world(&json!({"decision": decision}));
-    objects.put_match(gang(&json!({"decision": decision})));
+    objects.matches.put(gang(&json!({"decision": decision})));
     let agent = json!({"claimPolicy": "Agent", "agent": {"username": "a"}});
     objects.machines.put(machine(&agent, &entry("slots", of_machine)));
     objects.licenses.put(license(&agent, &entry("seats", of_license)));
@@ -151,7 +151,7 @@ fn a_leader_that_sees_a_newer_epoch_asks_for_nothing() {
 #[test]
 fn entries_are_born_without_a_vote_and_with_their_turn() {
     let mut objects = world(&json!({"decision": "Pending"}));
-    objects.put_match(gang(&json!({"decision": "Pending"})));
+    objects.matches.put(gang(&json!({"decision": "Pending"})));
     let view = the_view(&objects);
     let config = matchmaker::Config::product();
     let born = |number: usize| {
@@ -174,7 +174,7 @@ fn an_agent_is_told_what_its_ad_reads_of_the_one_that_asks() {
         member.parent_port = Some(parent_port.to_owned());
         member.port = Some(port.to_owned());
     }
-    objects.put_match(gang);
+    objects.matches.put(gang);
     let mut asks = job(
         &json!({"attributes": {"Cmd": "sim", "Weight": 2, "Secret": "s"}, "private": ["secret"], "ports": [
             {"label": "cpu", "expressions": {"Load": "1.0"}}, {"label": "tool"}]}),

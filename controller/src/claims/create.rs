@@ -25,7 +25,7 @@ impl Step<'_> {
                 let root = &self.view.root.uid;
                 self.claims.job_backoff.lock().forget(root, Cause::Unwritten);
                 self.claims.stalls().written(root);
-                self.context.cache.update(|all| all.put_match(written.clone()));
+                self.context.cache.update(|all| all.matches.put(written.clone()));
                 self.learned.written = Some(Arc::new(View::of(written)));
                 Ok(Event::MatchCreated)
             }
@@ -36,7 +36,7 @@ impl Step<'_> {
             }
             Answer::Exists => match self.context.cluster.get::<Match>(&self.view.key).await {
                 Answer::Done(stored) => {
-                    self.context.cache.update(|all| all.put_match(stored));
+                    self.context.cache.update(|all| all.matches.put(stored));
                     Err(self.failed("a Match of this name exists already"))
                 }
                 answer => Err(self.lost(&answer)),

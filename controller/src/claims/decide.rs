@@ -144,7 +144,7 @@ impl Step<'_> {
         }
         let decision = decision_of(&stored);
         let is_as_before = stored.decision() == writes::decides_from(to);
-        self.context.cache.update(|all| all.put_match(stored));
+        self.context.cache.update(|all| all.matches.put(stored));
         match is_as_before {
             // refused by something outside the protocol: tried again later, not at once
             true => Err(self.failed("the server does not take the decision")),
@@ -154,7 +154,7 @@ impl Step<'_> {
 
     /// The server has said so. The watch may show it later: until then the claim must not begin anew.
     fn match_is_gone(&self, found: &Match) -> Event {
-        self.context.cache.update(|all| all.delete_match(found));
+        self.context.cache.update(|all| all.matches.delete(found));
         Event::Decided(claiming::Decision::Gone)
     }
 

@@ -62,7 +62,7 @@ impl Context {
 
     /// Reads a Match at the server.
     pub(super) async fn read_match(&self, key: &ObjectKey) -> Answer<Match> {
-        self.cluster.get::<Match>(key).await.inspect(|found| self.cache.update(|all| all.put_match(found.clone())))
+        self.cluster.get::<Match>(key).await.inspect(|found| self.cache.update(|all| all.matches.put(found.clone())))
     }
 
     /// Whether the server says that a claim is committed.

@@ -57,6 +57,7 @@ impl Claims {
         *self.stalls() = Stalls::default();
     }
 
+    /// The backoff of claims that cannot go on now, locked.
     pub(crate) fn stalls(&self) -> MutexGuard<'_, Stalls> {
         self.stalls.lock()
     }

@@ -407,7 +407,7 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
     let mut forged = found(&json!({"decision": "Pending"}));
     forged.spec.members[2].namespace = "far".to_owned();
     forged.metadata.resource_version = Some("2".to_owned());
-    objects.put_match(forged);
+    objects.matches.put(forged);
     let mut far = license(&json!({}), &json!({}));
     far.metadata.namespace = Some("far".to_owned());
     objects.licenses.put(far.clone());
@@ -421,7 +421,7 @@ fn nothing_is_reserved_where_the_owner_has_not_agreed() {
     far.metadata.resource_version = Some("3".to_owned());
     objects.licenses.put(far);
     let labels = [("gangmatch.dev/offers".to_owned(), "cluster".to_owned())].into();
-    objects.namespaces.insert("far".to_owned(), labels);
+    objects.namespaces.apply("far", labels);
     assert_eq!(exit_of(&objects, 0), None);
 }
 
@@ -432,7 +432,7 @@ fn a_claim_of_an_offer_that_never_agreed_is_neither_restored_nor_kept() {
     let mut forged = found(&committed);
     forged.spec.members[2].namespace = "far".to_owned();
     forged.metadata.resource_version = Some("2".to_owned());
-    objects.put_match(forged);
+    objects.matches.put(forged);
     let mut far = license(&json!({}), &json!({}));
     far.metadata.namespace = Some("far".to_owned());
     objects.licenses.put(far.clone());

@@ -40,7 +40,7 @@ impl Claims {
     async fn read_former(&self, mut uids: BTreeSet<String>) -> Option<BTreeSet<String>> {
         let Answer::Done(all) = self.context.cluster.list::<Match>().await else { return None };
         let former = former(&all, &self.context.cache.lock(), &uids);
-        self.context.cache.update(|objects| all.into_iter().for_each(|found| objects.put_match(found)));
+        self.context.cache.update(|objects| all.into_iter().for_each(|found| objects.matches.put(found)));
         let reads = former.into_iter().map(|(job, offers)| async move {
             let answer = self.context.read::<Job>(&job).await;
             if matches!(answer, Answer::Done(()) | Answer::Missing) { BTreeSet::new() } else { offers }

@@ -61,7 +61,9 @@ impl Negotiator {
             }
         }
         self.reduce_shares(pool, cycle, now_ms);
-        for namespace in cycle.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms)) {
+        for namespace in
+            cycle.costs.barred.iter().filter(|namespace| self.search.costly_offers.remember(namespace, now_ms))
+        {
             tracing::warn!(
                 namespace,
                 "the expressions of the namespace's offers were too expensive for jobs of other namespaces; these offers are excluded for some time"
@@ -122,7 +124,7 @@ impl Negotiator {
             *gangs.entry(root.key.namespace.as_str()).or_default() += 1;
         }
         let found = |namespace: &str| gangs.get(namespace).copied().unwrap_or(0);
-        let in_vain = cycle.over_budget.iter().filter(|namespace| found(namespace) == 0);
+        let in_vain = cycle.costs.over_budget.iter().filter(|namespace| found(namespace) == 0);
         for namespace in in_vain.filter(|namespace| costly.remember(namespace, now_ms)) {
             tracing::warn!(
                 namespace = &**namespace,
@@ -130,7 +132,8 @@ impl Negotiator {
             );
         }
         let most = self.config.cycle.cycle_steps_max / FRUITLESS_PART;
-        let fruitless = cycle.fruitless.iter().map(|(namespace, steps)| (namespace, steps / (1 + found(namespace))));
+        let fruitless =
+            cycle.costs.fruitless.iter().map(|(namespace, steps)| (namespace, steps / (1 + found(namespace))));
         for (namespace, steps) in fruitless.filter(|(namespace, steps)| costly.spend(namespace, *steps, most, now_ms)) {
             tracing::warn!(
                 namespace = &**namespace,

@@ -71,7 +71,7 @@ impl Negotiator {
             let (mut search, at) = (SideSearches::after(&cycle, &mut find), (&settings, second));
             nominations.reserve(&mut nominations_found, (&pool, &mut cycle), &mut search, at);
             nominations.preempt(&mut nominations_found, (&pool, &cycle), &mut search, at);
-            cycle.barred = search.into_barred();
+            cycle.costs.barred = search.into_barred();
             let policy_took = accounts_took + looked + searched.elapsed();
             let mut findings = findings(&pool, &cycle, &unavailable, &settings, now);
             if let Some(placed) = &placed {
@@ -203,8 +203,8 @@ impl Negotiator {
                 "the cycle took too long and was ended with what it had found"
             );
         }
-        metrics.over_budget("Jobs", cycle.over_budget.len());
-        metrics.over_budget("Offers", cycle.barred.len());
+        metrics.over_budget("Jobs", cycle.costs.over_budget.len());
+        metrics.over_budget("Offers", cycle.costs.barred.len());
         metrics.jobs_over_budget.set(level(cycle.gave_up.len()));
         metrics.disagreements.inc_by(count(cycle.disagreements.len()));
     }

@@ -123,7 +123,7 @@ mod tests {
     fn the_gap_is_that_of_an_account_with_jobs_that_wait_and_made_accounts_have_no_series() {
         let mut objects = Objects::default();
         for name in ["chips", "cfd", "ns-made"] {
-            objects.apply_account(stored(name, name == "ns-made"));
+            objects.accounts.apply(stored(name, name == "ns-made"));
         }
         assert_eq!(share_census(&objects, &Snapshot::default(), 0), ShareCensus::default());
         let below = policy::Account { parent: Some("chips".to_owned()), usage: 4 * MICROS, ..holds("ns-made", 0) };
@@ -142,7 +142,7 @@ mod tests {
         let names: Vec<String> = (0..1_000).map(|number| format!("a{number:04}")).collect();
         // Every second one was created by the controller, for a tenant that has submitted a job.
         for (number, name) in names.iter().enumerate() {
-            objects.apply_account(stored(name, number % 2 == 0));
+            objects.accounts.apply(stored(name, number % 2 == 0));
         }
         let waiting: Vec<&str> = names.iter().map(String::as_str).collect();
         let accounts = waiting.iter().map(|name| holds(name, 1)).collect();

@@ -264,14 +264,14 @@ mod tests {
     #[test]
     fn b1_a_class_whose_namespace_does_not_exist_says_so_until_it_does() {
         let (mut objects, mut settled) = (Objects::default(), Settled::default());
-        objects.apply_namespace("default", Some(BTreeMap::new()));
+        objects.namespaces.apply("default", BTreeMap::new());
         with(&mut objects, class("lab", 1, &json!({"selector": {}, "namespace": "grid"})));
         objects.put_node(node("n1"));
         let now = plan(&objects, &mut settled);
         let problem = now.tallies["lab"].problem.clone().unwrap();
         assert_eq!((now.changes.len(), problem.reason), (0, "NamespaceMissing"));
         assert!(problem.message.starts_with("spec.namespace: there is no namespace `grid`; create it"), "{problem}");
-        objects.apply_namespace("grid", Some(BTreeMap::new()));
+        objects.namespaces.apply("grid", BTreeMap::new());
         let now = plan(&objects, &mut settled);
         assert_eq!((now.changes.len(), now.tallies["lab"].problem.clone()), (1, None));
     }

@@ -222,7 +222,7 @@ impl Nominations {
         claims: &Claims,
     ) -> CycleNominations {
         let now_ms = claims.context.now_ms();
-        let terms = objects.pool_policy.as_ref().map(|known| &known.terms).filter(|_| pool.policy.is_some());
+        let terms = objects.accounts.policy().map(|known| &known.terms).filter(|_| pool.policy.is_some());
         let terms = terms.filter(|terms| terms.preemption.is_some() || terms.reservation.is_some());
         let Some(terms) = terms else {
             let (stored, spared) = (Vec::new(), BTreeSet::new());
@@ -323,7 +323,7 @@ impl Nominations {
             findings.insert(id.0.clone(), Arc::new(told));
         }
         self.end_reservations(&found.reservations, (pool, provenance), findings, objects, claims);
-        let rules = objects.pool_policy.as_ref().and_then(|known| known.terms.preemption.as_ref());
+        let rules = objects.accounts.policy().and_then(|known| known.terms.preemption.as_ref());
         let Some(rules) = rules else { return };
         let now_ms = claims.context.now_ms();
         for (root, answer) in &found.preemptions.answers {

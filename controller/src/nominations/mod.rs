@@ -169,7 +169,7 @@ impl Nominations {
     /// The claims that are to be released now. Begins to take out what is over.
     fn steps(&mut self, objects: &Objects, claims: &Arc<Claims>) -> BTreeMap<String, Preemptor> {
         let (mut preempted, mut ids) = (BTreeMap::new(), BTreeSet::new());
-        let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
+        let terms = objects.accounts.policy().map(|known| &*known.terms);
         let (submitting, now) = (OnceCell::new(), claims.context.clock.now().as_second());
         for key in self.keys.clone() {
             let Some(held) = objects.jobs.get(&key) else { continue };
@@ -232,7 +232,7 @@ impl Nominations {
 
     /// How many nominations should have been taken out a while ago.
     fn overdue(&self, objects: &Objects, now_ms: u64) -> usize {
-        let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
+        let terms = objects.accounts.policy().map(|known| &*known.terms);
         let ends_ms = |seen: &FirstSeen| {
             let lasts_ms = terms.and_then(|terms| lasts_ms(terms, seen.kind)).unwrap_or(0);
             seen.at_ms.saturating_add(lasts_ms).saturating_add(OVERDUE_MS)
@@ -318,7 +318,7 @@ impl Nominations {
         claims: &Claims,
     ) -> claiming::Nomination {
         let id = id_of(&held.object.uid().unwrap_or_default(), nomination);
-        let terms = objects.pool_policy.as_ref().map(|known| &*known.terms);
+        let terms = objects.accounts.policy().map(|known| &*known.terms);
         let lasts_ms = terms.and_then(|terms| lasts_ms(terms, nomination.kind));
         let over_ms = lasts_ms.and_then(|ms| self.first_seen.get(&id).map(|first| first.at_ms.saturating_add(ms)));
         let nominee = match job_state(held, objects) {
@@ -342,7 +342,7 @@ impl Nominations {
 
     /// When something happens by time alone.
     pub(crate) fn next_ms(&self, objects: &Objects, now_ms: u64) -> Option<u64> {
-        let terms = &objects.pool_policy.as_ref()?.terms;
+        let terms = &objects.accounts.policy()?.terms;
         let ends =
             self.first_seen.values().filter_map(|seen| Some(seen.at_ms.saturating_add(lasts_ms(terms, seen.kind)?)));
         let pauses = self.pauses.ends().chain(self.rests.values().map(Pause::until_ms));
@@ -377,7 +377,7 @@ fn lasts_ms(terms: &PolicyTerms, kind: NominationKind) -> Option<u64> {
 
 /// How long a gang is reserved, in milliseconds; none if nothing is reserved.
 fn reserved_ms(objects: &Objects) -> Option<u64> {
-    lasts_ms(&objects.pool_policy.as_ref()?.terms, NominationKind::Reservation)
+    lasts_ms(&objects.accounts.policy()?.terms, NominationKind::Reservation)
 }
 
 fn seconds_ms(seconds: i64) -> u64 {

@@ -51,7 +51,7 @@ impl Nominations {
         stored: &[StoredNomination],
         claims: &Claims,
     ) -> Option<CycleReservations> {
-        let rules = objects.pool_policy.as_ref()?.terms.reservation.as_ref()?;
+        let rules = objects.accounts.policy()?.terms.reservation.as_ref()?;
         let policy = pool.policy.as_ref()?;
         let (now, now_ms) = (claims.context.clock.now().as_second(), claims.context.now_ms());
         let reserved = stored.iter().filter(|stored| stored.nomination.kind == NominationKind::Reservation).count();

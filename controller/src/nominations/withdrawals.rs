@@ -237,7 +237,7 @@ mod tests {
     fn x4_who_breaks_off_a_claim_before_its_commit_has_withdrawn() {
         let broken_off = |status: Value| {
             let mut objects = Objects::default();
-            objects.put_match(claim("u", &[("n", "own"), ("pool", "m")], &status));
+            objects.matches.put(claim("u", &[("n", "own"), ("pool", "m")], &status));
             nominated(&objects).is_broken_off("u", &objects)
         };
         let aborted = |own: &str, other: &str| json!({"decision": "Aborted", "members": [{"id": 1, "vote": own}, {"id": 2, "vote": other}]});
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn x4_a_victim_of_the_own_namespace_that_ends_slowly_is_the_tenants_own_doing() {
         let mut objects = Objects::default();
-        objects.put_match(claim("v", &[("pool", "m")], &json!({"decision": "Released"})));
+        objects.matches.put(claim("v", &[("pool", "m")], &json!({"decision": "Released"})));
         let mut machine = crds::Machine::new("m", crds::MachineSpec::default());
         machine.metadata.namespace = Some("pool".to_owned());
         assert!(!nominated(&objects).has_own_victim(&objects), "it has ended");

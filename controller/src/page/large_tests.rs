@@ -82,7 +82,7 @@ fn fill(objects: &mut Objects) {
         let status = if number % 3 == 0 { holds(number) } else { waits(number) };
         objects.jobs.put(object("Job", ["grid", "eda", "chips"][number % 3], &name, &spec, &status));
         if number % 3 == 0 {
-            objects.put_match(object(
+            objects.matches.put(object(
                 "Match",
                 "grid",
                 &format!("{name}-8f2d"),

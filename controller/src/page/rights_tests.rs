@@ -89,7 +89,7 @@ fn server(api: &Api, others: usize) -> Arc<PageServer> {
         for (member, namespace) in gang.spec.members.iter_mut().zip(["ns", "a", "b"]) {
             namespace.clone_into(&mut member.namespace);
         }
-        objects.put_match(gang);
+        objects.matches.put(gang);
         for number in 0..others {
             let mut license = license(&json!({}), &json!({}));
             license.metadata.namespace = Some(format!("other-{number:03}"));

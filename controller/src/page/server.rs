@@ -59,6 +59,7 @@ pub(crate) struct Source {
     pub(crate) identity: String,
 }
 
+/// The page: what it shows, who may see it, and how many requests are answered at a time.
 pub(super) struct PageServer {
     source: Source,
     access: Access,
@@ -102,6 +103,7 @@ impl Connected<IncomingStream<'_, Brief>> for Peer {
     }
 }
 
+/// Answers one request.
 pub(super) async fn handle(
     State(server): State<Arc<PageServer>>,
     ConnectInfo(Peer(from)): ConnectInfo<Peer>,

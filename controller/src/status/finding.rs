@@ -60,7 +60,7 @@ pub(crate) fn finding(
                 label: port.label.clone(),
                 candidates: count(port.candidates),
                 refused_by_job: count(port.refused_by_job),
-                refused_by_offer: count(port.refused_by_offer + port.too_small + port.incomplete),
+                refused_by_offer: count(port.refused_by_offer.ads + port.too_small.ads + port.incomplete),
                 busy: count(port.busy.saturating_add(port.excluded)),
                 need: port.set.as_ref().map(|set| count(set.need)),
                 largest: port.set.as_ref().map(|set| count(set.largest)),

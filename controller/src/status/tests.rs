@@ -168,7 +168,7 @@ fn b7_that_costly_offers_are_excluded_is_told_while_it_lasts() {
     objects.licenses.put(license(&json!({"allowedNamespaces": {"from": "All"}}), &json!({})));
     let namespace = key("license").namespace;
     let labels = [("gangmatch.dev/offers".to_owned(), "cluster".to_owned())];
-    objects.apply_namespace(&namespace, Some(labels.into()));
+    objects.namespaces.apply(&namespace, labels.into());
     let told = |objects: &Objects| {
         let offer = objects.offer("License", &key("license")).unwrap();
         let next = offer_status(offer, offer.status.cloned().unwrap_or_default(), objects, NOW);

@@ -45,8 +45,10 @@ impl Churn {
             12 => self.live(),
             _ => {
                 let labels = BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
-                let labels = Some(labels).filter(|_| self.one_of(2) == 0);
-                self.objects.apply_namespace("ns", labels);
+                match self.one_of(2) {
+                    0 => drop(self.objects.namespaces.apply("ns", labels)),
+                    _ => self.objects.namespaces.remove("ns"),
+                }
             }
         }
     }
@@ -143,7 +145,7 @@ impl Churn {
             json!({"decision": "Released", "reason": "Done"}),
         ]);
         let found = self.object("Match", &format!("m{number}"), &spec, &status);
-        self.objects.put_match(found);
+        self.objects.matches.put(found);
     }
 
     fn take_away(&mut self) {

@@ -34,6 +34,7 @@ pub(crate) fn license(spec: &Value, status: &Value) -> License {
     object("License", "license", spec, status)
 }
 
+/// The Match of the job `job`, which holds the machine and the license.
 pub(crate) fn found(status: &Value) -> Match {
     let offer = |id: i32, kind: &str, name: &str, resource: &str| {
         json!({"id": id, "kind": kind, "namespace": "ns", "name": name, "uid": format!("u-{name}"), "generation": 1,
@@ -60,10 +61,11 @@ pub(crate) fn world(decision: &Value) -> Objects {
     objects.jobs.put(job(&json!({}), &json!({"claim": {"match": "match", "uid": MATCH_UID}})));
     objects.machines.put(machine(&json!({}), &entry("slots")));
     objects.licenses.put(license(&json!({}), &entry("seats")));
-    objects.put_match(found(decision));
+    objects.matches.put(found(decision));
     objects
 }
 
+/// The key of an object in the namespace of these objects.
 pub(crate) fn key(name: &str) -> ObjectKey {
     ObjectKey::new("ns", name)
 }

@@ -71,26 +71,18 @@ pub(crate) fn ads<K: Stored>() -> WatchedKind<K> {
 
 pub(crate) const MATCHES: WatchedKind<Match> = WatchedKind {
     label: None,
-    put: |all, object| all.apply_match(object),
-    delete: Some(|all, object| all.delete_match(object)),
+    put: |all, object| all.matches.apply(object),
+    delete: Some(|all, object| all.matches.delete(object)),
     remove: |all, key| all.matches.remove(key),
     retain: |all, keep| all.matches.retain(keep),
 };
 
 pub(crate) const NAMESPACES: WatchedKind<Namespace> = WatchedKind {
     label: None,
-    put: |all, object| all.apply_namespace(&object.name_any(), Some(object.labels().clone())),
+    put: |all, object| all.namespaces.apply(&object.name_any(), object.labels().clone()),
     delete: None,
-    remove: |all, key| {
-        all.apply_namespace(&key.name, None);
-    },
-    retain: |all, keep| {
-        let is_gone = |name: &&String| !keep(&ObjectKey::new("", name));
-        let gone: Vec<String> = all.namespaces.keys().filter(is_gone).cloned().collect();
-        for name in gone {
-            all.apply_namespace(&name, None);
-        }
-    },
+    remove: |all, key| all.namespaces.remove(&key.name),
+    retain: |all, keep| all.namespaces.retain(|name| keep(&ObjectKey::new("", name))),
 };
 
 pub(crate) const NODES: WatchedKind<Node> = WatchedKind {
@@ -114,24 +106,24 @@ pub(crate) const CLASSES: WatchedKind<MachineClass> = WatchedKind {
 
 pub(crate) const ACCOUNTS: WatchedKind<Account> = WatchedKind {
     label: None,
-    put: |all, object| all.apply_account(object),
-    delete: Some(|all, object| all.delete_account(object)),
-    remove: |all, key| all.remove_account(&key.name),
-    retain: |all, keep| all.retain_accounts(|name| keep(&ObjectKey::new("", name))),
+    put: |all, object| all.accounts.apply(object),
+    delete: Some(|all, object| all.accounts.delete(object)),
+    remove: |all, key| all.accounts.remove(&key.name),
+    retain: |all, keep| all.accounts.retain(|name| keep(&ObjectKey::new("", name))),
 };
 
 pub(crate) const POOL_POLICIES: WatchedKind<PoolPolicy> = WatchedKind {
     label: None,
-    put: |all, object| all.apply_pool_policy(object),
+    put: |all, object| all.accounts.apply_policy(object),
     delete: None,
     remove: |all, key| {
         if key.name == POOL_POLICY {
-            all.remove_pool_policy();
+            all.accounts.remove_policy();
         }
     },
     retain: |all, keep| {
         if !keep(&ObjectKey::new("", POOL_POLICY)) {
-            all.remove_pool_policy();
+            all.accounts.remove_policy();
         }
     },
 };

@@ -147,7 +147,7 @@ mod tests {
             let mut found = pod(json!({LABEL_MATCH_UID: MATCH_UID}), held());
             found["metadata"]["namespace"] = json!("ns");
             objects.workloads.put_pod(&serde_json::from_value(found.clone()).unwrap());
-            objects.put_match(found_match(&json!({"decision": decision})));
+            objects.matches.put(found_match(&json!({"decision": decision})));
             let placed: Vec<String> = unplaced(&objects).map(|pod| pod.uid).collect();
             found["spec"] = json!({});
             assert!(

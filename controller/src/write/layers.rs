@@ -173,6 +173,7 @@ impl Pass for WithinTerm {
     }
 }
 
+/// Whether a request begins a watch.
 pub(crate) fn is_watch(request: &Request<Body>) -> bool {
     request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"))
 }

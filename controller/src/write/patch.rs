@@ -58,6 +58,7 @@ impl Ops {
         self.0.iter().any(|op| !matches!(op, PatchOperation::Test(_)))
     }
 
+    /// The patch of all these operations, in their order.
     pub(crate) fn build(self) -> Patch {
         Patch(self.0)
     }

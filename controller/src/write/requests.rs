@@ -228,6 +228,7 @@ pub(crate) enum ObjectPatch {
 }
 
 impl ObjectPatch {
+    /// The patch as the client sends it.
     pub(crate) fn body(&self) -> Patch<serde_json::Value> {
         match self {
             ObjectPatch::Json(patch) => Patch::Json(patch.clone()),

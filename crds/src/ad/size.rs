@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::NotAccepted;
 use crate::conditions::reasons;
-use crate::{AdFields, ExprText, Job, Offer, Port};
+use crate::{AdFields, ExprText, Job, Offer, SetFields};
 
 /// Most text of one ad, in bytes: of all its expressions, literals and names, a workload's template included.
 pub const AD_BYTES_MAX: usize = 262_144;
@@ -97,10 +97,11 @@ impl Size {
             self.string(&port.label);
             self.literals(port.attributes.as_ref());
             self.texts(port.expressions.as_ref());
-            let Port { constraint, rank, count, min_count, max_count, group_constraint, group_rank, .. } = port;
-            let texts = [constraint, rank, count, min_count, max_count, group_constraint, group_rank];
+            [&port.constraint, &port.rank].into_iter().for_each(|text| self.text(text.as_ref()));
+            let SetFields { count, min_count, max_count, same, distinct, group_constraint, group_rank } = &port.set;
+            let texts = [count, min_count, max_count, group_constraint, group_rank];
             texts.into_iter().for_each(|text| self.text(text.as_ref()));
-            port.same.iter().chain(&port.distinct).flatten().for_each(|name| self.string(name));
+            same.iter().chain(distinct).flatten().for_each(|name| self.string(name));
             self.texts(port.request.as_ref());
         }
         private.iter().flatten().for_each(|name| self.string(name));

@@ -130,8 +130,9 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, NotA
         ("groupconstraint", "groupConstraint"),
         ("grouprank", "groupRank"),
     ];
+    let set = &port.set;
     // Without a count, these are attributes like any other.
-    let of_set = of_set.into_iter().filter(|_| port.count.is_some() || port.min_count.is_some());
+    let of_set = of_set.into_iter().filter(|_| set.count.is_some() || set.min_count.is_some());
     for (name, field) in fields.into_iter().chain(counts).chain(of_set) {
         if let Some(found) = own.place(name) {
             let what = format!("{found}: not an attribute of a port; write it as {place}.{field}");
@@ -145,17 +146,17 @@ fn port(place: &str, port: &Port, warnings: &mut Vec<String>) -> Result<Ad, NotA
     for (name, field, source) in [
         ("Constraint", "constraint", &port.constraint),
         ("Rank", "rank", &port.rank),
-        ("Count", "count", &port.count),
-        ("MinCount", "minCount", &port.min_count),
-        ("MaxCount", "maxCount", &port.max_count),
-        ("GroupConstraint", "groupConstraint", &port.group_constraint),
-        ("GroupRank", "groupRank", &port.group_rank),
+        ("Count", "count", &set.count),
+        ("MinCount", "minCount", &set.min_count),
+        ("MaxCount", "maxCount", &set.max_count),
+        ("GroupConstraint", "groupConstraint", &set.group_constraint),
+        ("GroupRank", "groupRank", &set.group_rank),
     ] {
         if let Some(source) = source {
             ad.insert(Name::new(name), text::expression(&format!("{place}.{field}"), source, warnings)?);
         }
     }
-    for (name, names) in [("Same", &port.same), ("Distinct", &port.distinct)] {
+    for (name, names) in [("Same", &set.same), ("Distinct", &set.distinct)] {
         if let Some(names) = names {
             let list = names.iter().map(|name| Expr::literal(Value::String(name.as_str().into())));
             ad.insert(Name::new(name), Expr::list(list.collect::<Vec<_>>()));

@@ -205,6 +205,7 @@ impl Indexed {
         holds
     }
 
+    /// The gang of a root with these rows at its ports: each takes what its port asks of it.
     pub(super) fn gang(
         &mut self,
         root: AdId,

@@ -1,7 +1,5 @@
 //! Counts the rows of one port by the reason for which they are refused.
 
-use std::collections::BTreeSet;
-
 use classad::{Expr, conjuncts};
 use matchmaker::{
     AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Lack, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
@@ -54,10 +52,8 @@ pub(crate) fn counted(
     };
     count.candidates = size(&step.candidates);
     count.refused_by_job = size(&of(&step.candidates, &step.wanted));
-    count.refused_by_offer = size(&of(&step.wanted, &step.willing));
-    let unfit = of(&step.willing, &step.fitting);
-    count.too_small = size(&unfit);
-    (count.misfits, count.lacks) = misfits((port, view), &unfit, pool, known);
+    count.refused_by_offer.ads = size(&of(&step.wanted, &step.willing));
+    count.too_small = misfits((port, view), &of(&step.willing, &step.fitting), pool, known);
     let mut fitting = step.fitting.clone();
     fitting.and(&step.candidates);
     let mut barred = fitting.clone();
@@ -80,7 +76,7 @@ pub(crate) fn counted(
             part.nearest = nearest(term, &alone, &disclosed, pool, known);
         }
     }
-    count.owners = owners(view, step, &own, &their, &pool.home(namespace, known), known);
+    count.refused_by_offer.parts = owners(view, step, &own, &their, &pool.home(namespace, known), known);
     count
 }
 
@@ -187,16 +183,17 @@ fn text(offer_class: usize, place: usize, known: &Known<'_>) -> Option<String> {
     conjuncts(constraint).get(place).map(|part| part.excerpt(EXCERPT_MAX))
 }
 
-fn misfits((port, view): (&Port, &View), unfit: &Bits, pool: &Pool, known: &Known<'_>) -> (Misfits, BTreeSet<Lack>) {
-    let (mut misfits, mut lacks) = (Misfits::default(), BTreeSet::new());
+/// Counts the rows that do not have what the port asks, by why.
+fn misfits((port, view): (&Port, &View), unfit: &Bits, pool: &Pool, known: &Known<'_>) -> Misfits {
+    let mut misfits = Misfits::default();
     for row in unfit.iter() {
         let place = known.table.rows.get(as_usize(row)).map_or(usize::MAX, |row| row.place());
-        let Some(offer) = pool.snapshot.ad(AdId::at(place)).and_then(PoolAd::offer) else { continue };
-        let misfit = misfit(&view.asks, offer);
-        misfits.note(misfit);
-        lacks.extend(Lack::of(misfit, port, &offer.capacity));
+        let offer = pool.snapshot.ad(AdId::at(place)).and_then(PoolAd::offer);
+        let found = offer.map(|offer| (misfit(&view.asks, offer), &offer.capacity));
+        let lack = found.and_then(|(misfit, capacity)| Lack::of(misfit, port, capacity));
+        misfits.note(found.map(|(misfit, _)| misfit), lack);
     }
-    (misfits, lacks)
+    misfits
 }
 
 /// One row in so many is found sooner without the order of a column.

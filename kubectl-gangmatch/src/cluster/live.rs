@@ -135,19 +135,19 @@ impl Pool {
             ("gangmatch.dev", "License") => self.parsed::<License>(item, |pool, license| pool.objects.put(license)),
             ("gangmatch.dev", "Match") => self.parsed::<Match>(item, |pool, found| {
                 pool.matches.insert(ObjectKey::of(&found), found.clone());
-                pool.objects.put_match(found);
+                pool.objects.matches.put(found);
             }),
             ("gangmatch.dev", "MachineClass") => self.parsed::<MachineClass>(item, |pool, class| {
                 pool.objects.classes.insert(class.name_any(), Arc::new(class));
             }),
             ("gangmatch.dev", "Account") => self.parsed::<Account>(item, |pool, account| {
-                pool.objects.apply_account(account);
+                pool.objects.accounts.apply(account);
             }),
             ("gangmatch.dev", "PoolPolicy") => self.parsed::<PoolPolicy>(item, |pool, policy| {
-                pool.objects.apply_pool_policy(policy);
+                pool.objects.accounts.apply_policy(policy);
             }),
             ("v1", "Namespace") => self.parsed::<Namespace>(item, |pool, namespace| {
-                pool.objects.namespaces.insert(namespace.name_any(), namespace.labels().clone());
+                pool.objects.namespaces.apply(&namespace.name_any(), namespace.labels().clone());
             }),
             _ => {}
         }
@@ -186,7 +186,9 @@ impl Pool {
         }
         if self.objects.namespaces.is_empty() {
             let label = || BTreeMap::from([("gangmatch.dev/offers".to_owned(), "cluster".to_owned())]);
-            self.objects.namespaces = trusted.into_iter().map(|name| (name, label())).collect();
+            for name in trusted {
+                self.objects.namespaces.apply(&name, label());
+            }
         }
     }
 }

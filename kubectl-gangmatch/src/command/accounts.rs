@@ -74,7 +74,7 @@ pub(crate) fn read(arguments: &AccountsArguments) -> anyhow::Result<Accounted> {
         bail!("there is no account {missing}; without a name, all accounts are shown");
     }
     // Of files, the reader has told it already.
-    if let (Some(known), true) = (&pool.objects.pool_policy, pool.sources.is_empty()) {
+    if let (Some(known), true) = (pool.objects.accounts.policy(), pool.sources.is_empty()) {
         let wrong = account_problems(&pool.objects, &known.terms);
         pool.warnings.extend(wrong.into_iter().map(|(name, why)| format!("Account {name}: {}", why.message)));
     }

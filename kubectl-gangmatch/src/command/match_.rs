@@ -159,7 +159,7 @@ fn negotiate(
     let mut pool = pool.clone();
     match method {
         Method::InTurn => accounts::add(&mut pool, objects, now),
-        _ if objects.pool_policy.is_some() => {
+        _ if objects.accounts.policy().is_some() => {
             writeln!(std::io::stderr(), "warning: with --placing, accounts and the PoolPolicy do not count")?;
         }
         _ => {}
@@ -167,7 +167,7 @@ fn negotiate(
     let pool = &pool;
     let mut preemptions = Vec::new();
     let outcome = match method {
-        Method::InTurn if objects.pool_policy.is_some() => {
+        Method::InTurn if objects.accounts.policy().is_some() => {
             let (cycle, found) = preemption::cycle(objects, pool, arguments.search, (&config, now.as_second()));
             preemptions = found;
             Outcome::Cycle(Box::new(cycle))
@@ -354,7 +354,8 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
         .ports
         .iter()
         .map(|port| {
-            let counts = [port.candidates, port.refused_by_job, port.refused_by_offer, port.too_small, port.busy];
+            let counts =
+                [port.candidates, port.refused_by_job, port.refused_by_offer.ads, port.too_small.ads, port.busy];
             std::iter::once(port.label.clone()).chain(counts.iter().map(u64::to_string)).collect()
         })
         .collect();

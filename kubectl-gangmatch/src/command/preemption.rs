@@ -32,7 +32,7 @@ impl Preempts {
     /// None if nothing is preempted in this pool.
     pub(crate) fn of(objects: &Objects, pool: &Snapshot, cycle: &Cycle) -> Option<Preempts> {
         let input = preemption_input(objects, pool)?;
-        let rules = objects.pool_policy.as_ref()?.terms.preemption.as_ref()?;
+        let rules = objects.accounts.policy()?.terms.preemption.as_ref()?;
         let waiting = cycle.short_of_capacity_or_quota();
         let has_nomination = |ad: &&AdId| {
             let uid = pool.ad(**ad).map(|ad| ad.uid.as_str()).unwrap_or_default();
@@ -56,7 +56,7 @@ fn reservations(
     (config, now): (&Config, i64),
     search: &mut SideSearches<'_>,
 ) -> Vec<Reservation> {
-    let known = objects.pool_policy.as_ref().and_then(|known| known.terms.reservation.as_ref());
+    let known = objects.accounts.policy().and_then(|known| known.terms.reservation.as_ref());
     let input = reservation_input(objects, pool, &CycleInputs::of(objects).assumed, now);
     let Some((rules, input)) = known.zip(input) else { return Vec::new() };
     let reserved = nominated(objects).filter(|(_, _, nomination)| nomination.kind == NominationKind::Reservation);

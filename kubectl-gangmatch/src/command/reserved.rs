@@ -41,7 +41,7 @@ impl Reserved {
             match nominated_gang(snapshot, nomination, &OtherNominations::default(), (config, now)) {
                 NominatedGang::Free(gang) | NominatedGang::Held(gang) | NominatedGang::Ending(gang) => {
                     let free_at = free_at(snapshot, &gang, &input.held);
-                    let terms = &objects.pool_policy.as_ref()?.terms;
+                    let terms = &objects.accounts.policy()?.terms;
                     Some(StoredReservation { root, gang, charges: nominated_charges(nomination, terms), free_at })
                 }
                 NominatedGang::Broken => None,

@@ -140,6 +140,8 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
     let mut agents = pool.objects.agents.as_ref().clone();
     agents.extend(objects.agents.iter().map(|(name, life)| (name.clone(), *life)));
     pool.objects.agents = std::sync::Arc::new(agents);
-    pool.objects.namespaces.extend(objects.namespaces);
+    for (name, labels) in objects.namespaces.iter() {
+        pool.objects.namespaces.apply(name, labels.clone());
+    }
     jobs
 }

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
     arguments.output.print(out, &listing(&rows))?;
     if arguments.output.is_table() {
         let held = quotas.held(policy::Node::POOL, CHARGE);
-        let half_life = accounted.pool.objects.pool_policy.as_ref().map_or(0, |known| known.terms.half_life);
+        let half_life = accounted.pool.objects.accounts.policy().map_or(0, |known| known.terms.half_life);
         writeln!(
             out,
             "half-life {half_life} s; as of {now:.0}; pool {}, held {}",

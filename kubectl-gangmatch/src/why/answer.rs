@@ -15,6 +15,30 @@ pub(crate) struct JobAnswer {
     pub(crate) kind: &'static str,
     pub(crate) namespace: String,
     pub(crate) name: String,
+    #[serde(flatten)]
+    pub(crate) status: StatusAnswer,
+    /// The Match that holds it.
+    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
+    pub(crate) match_name: Option<String>,
+    /// The partners that it has, or would get.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) members: Option<String>,
+    #[serde(flatten)]
+    pub(crate) search: SearchAnswer,
+    #[serde(flatten)]
+    pub(crate) waiting: WaitingAnswer,
+    /// A few offers that suffice for the reason: with these alone it is the same. Only in the data: no reader has to act on it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) evidence: Vec<String>,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+/// The state of a job, and what is said of it: here, and by the controller in its conditions.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StatusAnswer {
     /// `Waits`, `NotAccepted`, `Suspended`, `Held` or `Finished`; `Matched` if it would get a gang now.
     pub(crate) state: &'static str,
     /// The reason of its condition, as listed in the documentation.
@@ -33,12 +57,19 @@ pub(crate) struct JobAnswer {
     /// Since when it is in this state, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<String>,
-    /// The Match that holds it.
-    #[serde(rename = "match", skip_serializing_if = "Option::is_none")]
-    pub(crate) match_name: Option<String>,
-    /// The partners that it has, or would get.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) members: Option<String>,
+}
+
+impl StatusAnswer {
+    /// A state with its reason and message, and nothing else.
+    pub(crate) fn of(state: &'static str, reason: impl Into<String>, message: impl Into<String>) -> StatusAnswer {
+        StatusAnswer { state, reason: reason.into(), message: message.into(), ..StatusAnswer::default() }
+    }
+}
+
+/// What was found in the pool for a job that waits: the offers at each port, and what in the job is worth a change.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SearchAnswer {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) ports: Vec<PortAnswer>,
     /// Ports whose partners have to agree with each other, and how many do.
@@ -48,6 +79,12 @@ pub(crate) struct JobAnswer {
     pub(crate) unknown: Vec<UnknownAnswer>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) suggestions: Vec<SuggestionAnswer>,
+}
+
+/// What a job waits for that others hold, and which jobs are served before it.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WaitingAnswer {
     /// The gang that it would get if nothing were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) if_free: Option<IfFree>,
@@ -59,12 +96,6 @@ pub(crate) struct JobAnswer {
     pub(crate) reserved: Option<ReservedAnswer>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<Line>,
-    /// A few offers that suffice for the reason: with these alone it is the same. Only in the data: no reader has to act on it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) evidence: Vec<String>,
-    /// What could not be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notes: Vec<String>,
 }
 
 /// What a condition says.
@@ -78,6 +109,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// A reason and its message, without a hint.
     pub(crate) fn of(reason: &str, message: impl Into<String>) -> Said {
         Said { reason: reason.to_owned(), message: message.into(), hint: None }
     }
@@ -103,6 +135,27 @@ pub(crate) struct PortAnswer {
     pub(crate) offers: usize,
     /// How many of them accept claims of the job's namespace now: the controller counts only these.
     pub(crate) open: usize,
+    #[serde(flatten)]
+    pub(crate) refused: PortRefusals,
+    /// Offers that never have what is requested.
+    pub(crate) too_small: usize,
+    /// The same by what they lack.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) too_small_because: Vec<TooSmall>,
+    #[serde(flatten)]
+    pub(crate) matching: MatchingOffers,
+    /// Offers among the taken, the closed and the free ones that also look at the partners at other ports, by the part that does.
+    pub(crate) looks_at_other_ports: Vec<Refusals>,
+    /// So does the constraint of the job.
+    pub(crate) depends_on_other_ports: bool,
+    /// Not all offers were looked at, because the constraint is too expensive.
+    pub(crate) cut: bool,
+}
+
+/// The offers that do not match a port of the job: one of the two constraints is not true, or they do not admit its namespace.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PortRefusals {
     /// How many do not satisfy the constraint of the job.
     pub(crate) refused_by_job: usize,
     pub(crate) conjuncts: Vec<ConjunctAnswer>,
@@ -110,11 +163,12 @@ pub(crate) struct PortAnswer {
     pub(crate) not_admitted: Vec<NotAdmitted>,
     /// Offers that refuse the job, by what refuses it.
     pub(crate) refused_by_offer: Vec<Refusals>,
-    /// Offers that never have what is requested.
-    pub(crate) too_small: usize,
-    /// The same by what they lack.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) too_small_because: Vec<TooSmall>,
+}
+
+/// The offers that match a port of the job, by whether they can be claimed now.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MatchingOffers {
     /// Offers that accept no claims now.
     pub(crate) closed: usize,
     /// The first of them.
@@ -125,12 +179,6 @@ pub(crate) struct PortAnswer {
     pub(crate) taken_offers: Vec<TakenOffer>,
     /// Offers that would do, and have what is requested.
     pub(crate) free: usize,
-    /// Offers among the taken, the closed and the free ones that also look at the partners at other ports, by the part that does.
-    pub(crate) looks_at_other_ports: Vec<Refusals>,
-    /// So does the constraint of the job.
-    pub(crate) depends_on_other_ports: bool,
-    /// Not all offers were looked at, because the constraint is too expensive.
-    pub(crate) cut: bool,
 }
 
 /// One part of the constraint of the job.
@@ -155,6 +203,7 @@ pub(crate) struct TooSmall {
     pub(crate) message: String,
 }
 
+/// Offers of one namespace that admit no jobs of the job's namespace, for the same reason.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotAdmitted {
@@ -182,6 +231,7 @@ pub(crate) struct Refusals {
     pub(crate) facts: Vec<String>,
 }
 
+/// An offer that accepts no claims now, with the reason and message of its condition.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ClosedOffer {
@@ -190,6 +240,7 @@ pub(crate) struct ClosedOffer {
     pub(crate) message: String,
 }
 
+/// An offer of which others hold something: how much of it is used, and by which jobs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TakenOffer {
@@ -240,6 +291,7 @@ pub(crate) struct Conflict {
     pub(crate) conjuncts: Vec<String>,
 }
 
+/// A name in the constraint of a port that means nothing there, and which name may be meant.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UnknownAnswer {
@@ -267,6 +319,7 @@ pub(crate) struct SuggestionAnswer {
     pub(crate) now: bool,
 }
 
+/// One change of the job: what is written now, where, and what to write instead.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChangeAnswer {
@@ -278,6 +331,7 @@ pub(crate) struct ChangeAnswer {
     pub(crate) to: Option<String>,
 }
 
+/// The gang that a job would get if what others hold were free.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IfFree {

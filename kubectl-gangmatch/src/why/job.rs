@@ -5,15 +5,15 @@ use std::sync::Arc;
 use analysis::{Change, Inspected, Question, Suggestion, Unknown, Word, evidence, inspect, suggest, unknown};
 use classad::Expr;
 use crds::conditions::{find, reasons, types};
-use crds::{Job, Match};
+use crds::{Job, Match, UnmatchedConjunct};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use matchmaker::{AdId, Root, Snapshot, Unmatched, Verdict, negotiate, service_order, summary};
 use pool::{Cached, Explanation, JobState, ObjectKey, Obstacle, Obstacles, explained, job_state, why_held_for_others};
 
 use super::answer::{
-    ChangeAnswer, Conflict, ConjunctAnswer, JobAnswer, Line, PortAnswer, Refusals, Said, SuggestionAnswer,
-    UnknownAnswer, of_ad,
+    ChangeAnswer, Conflict, ConjunctAnswer, JobAnswer, Line, MatchingOffers, PortAnswer, PortRefusals, Refusals, Said,
+    SearchAnswer, StatusAnswer, SuggestionAnswer, UnknownAnswer, of_ad,
 };
 use super::case::{Case, claimed_since};
 use super::displaced::preemption_answer;
@@ -36,17 +36,17 @@ pub(crate) fn job_answer(case: &mut Case<'_>, key: &ObjectKey) -> Option<JobAnsw
     };
     match state {
         JobState::Held => runs(case, held, &mut answer),
-        JobState::Finished => told(&held.object, types::FINISHED, "Finished", &mut answer),
+        JobState::Finished => answer.status = told(&held.object, types::FINISHED, "Finished"),
         JobState::Suspended => {
-            (answer.state, answer.reason) = ("Suspended", reasons::SUSPENDED.to_owned());
-            answer.message = "spec.suspend is true; it waits when that is false".to_owned();
+            let message = "spec.suspend is true; it waits when that is false";
+            answer.status = StatusAnswer::of("Suspended", reasons::SUSPENDED, message);
         }
         JobState::NotAccepted => {
             let Said { reason, message, .. } = of_ad(&held.ad).unwrap_or_else(|| Said::of(reasons::NOT_ACCEPTED, ""));
-            (answer.state, answer.reason, answer.message) = ("NotAccepted", reason, message);
+            answer.status = StatusAnswer::of("NotAccepted", reason, message);
         }
         JobState::Waits if is_refused_for_the_rest(&held.object) => {
-            told(&held.object, types::ACCEPTED, "NotAccepted", &mut answer);
+            answer.status = told(&held.object, types::ACCEPTED, "NotAccepted");
         }
         JobState::Waits if [Kind::Machine, Kind::License].iter().any(|kind| case.pool.partly.contains(kind)) => {
             as_the_controller_says(&held.object, &mut answer);
@@ -56,9 +56,10 @@ pub(crate) fn job_answer(case: &mut Case<'_>, key: &ObjectKey) -> Option<JobAnsw
             waits(case, key, &object, &mut answer);
         }
     }
-    answer.remarks = remarks(held, state);
+    answer.status.remarks = remarks(held, state);
     if state != JobState::Held {
-        answer.last_claim = conditions(&held.object).and_then(|conditions| of_condition(conditions, types::CLAIMED));
+        answer.status.last_claim =
+            conditions(&held.object).and_then(|conditions| of_condition(conditions, types::CLAIMED));
     }
     Some(answer)
 }
@@ -95,46 +96,47 @@ fn remarks(held: &Cached<Job>, state: JobState) -> Vec<Said> {
 /// A job that a Match holds.
 fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
     let job = &held.object;
-    answer.state = "Held";
     let uid = job.uid().unwrap_or_default();
     let is_open = |found: &&Arc<Match>| !found.decision().is_terminal();
     let claimed_by = job.claim().and_then(|claim| case.pool.objects.matches.by_uid(&claim.uid));
     let found = claimed_by.or_else(|| case.pool.objects.matches.of_root(&uid).map(|(_, found)| found).find(is_open));
     let conditions = conditions(job).unwrap_or_default();
     let last = [types::STARTED, types::CLAIMED, types::MATCHED].into_iter().find_map(|type_| find(conditions, type_));
-    answer.reason = last.map_or_else(|| reasons::GANG_FOUND.to_owned(), |last| last.reason.clone());
-    answer.message = last.map(|last| last.message.clone()).unwrap_or_default();
+    let reason = last.map_or(reasons::GANG_FOUND, |last| last.reason.as_str());
+    answer.status = StatusAnswer::of("Held", reason, last.map_or("", |last| last.message.as_str()));
+    answer.status.since = found.and_then(|found| claimed_since(found)).map(|since| since.to_string());
     answer.match_name =
         found.map(|found| found.name_any()).or_else(|| job.claim().map(|claim| claim.match_name.clone()));
     let of_status = job.status.as_ref().and_then(|status| status.members.clone());
     answer.members = found.map(|found| found.spec.summary.clone()).or(of_status);
-    answer.since = found.and_then(|found| claimed_since(found)).map(|since| since.to_string());
 }
 
-/// A job that one of its conditions speaks for.
-fn told(job: &Job, type_: &str, state: &'static str, answer: &mut JobAnswer) {
-    answer.state = state;
-    if let Some(found) = find(conditions(job).unwrap_or_default(), type_) {
-        answer.reason.clone_from(&found.reason);
-        answer.message.clone_from(&found.message);
-        answer.since = Some(found.last_transition_time.0.to_string());
-    }
+/// A state for which one of the job's conditions says why.
+fn told(job: &Job, type_: &str, state: &'static str) -> StatusAnswer {
+    let Some(found) = find(conditions(job).unwrap_or_default(), type_) else {
+        return StatusAnswer::of(state, "", "");
+    };
+    let since = Some(found.last_transition_time.0.to_string());
+    StatusAnswer { since, ..StatusAnswer::of(state, &found.reason, &found.message) }
 }
 
 /// A job that waits for offers which the reader may not list: what its status says.
 fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
-    answer.state = "Waits";
     let said = said(job);
-    answer.reason = said.as_ref().map_or(reasons::PENDING_EVALUATION, |said| said.reason.as_str()).to_owned();
-    answer.message = said.as_ref().map(|said| said.message.clone()).unwrap_or_default();
-    if answer.message.is_empty() {
-        answer.message = "the controller has not said yet why".to_owned();
-    }
-    answer.since = waiting_since(job);
+    let reason = said.as_ref().map_or(reasons::PENDING_EVALUATION, |said| said.reason.as_str());
+    let message = said.as_ref().map(|said| said.message.as_str()).filter(|message| !message.is_empty());
+    let message = message.unwrap_or("the controller has not said yet why");
+    answer.status = StatusAnswer { since: waiting_since(job), ..StatusAnswer::of("Waits", reason, message) };
     answer.notes.push("the counts are those that the controller has written to the status of the job".to_owned());
     let Some(unmatched) = job.status.as_ref().and_then(|status| status.unmatched.as_ref()) else { return };
     let count = |number: i64| usize::try_from(number).unwrap_or(0);
-    answer.ports = unmatched
+    let conjunct = |part: &UnmatchedConjunct| ConjunctAnswer {
+        text: part.text.clone(),
+        rejects: count(part.rejects),
+        ..ConjunctAnswer::default()
+    };
+    let by_offer = |offers: usize| Refusals { offers, ..Refusals::default() };
+    answer.search.ports = unmatched
         .ports
         .iter()
         .map(|port| {
@@ -146,25 +148,22 @@ fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
                 noun: "offer",
                 offers: count(port.candidates),
                 open: count(port.candidates),
-                refused_by_job: count(port.refused_by_job),
-                conjuncts: parts
-                    .map(|part| ConjunctAnswer {
-                        text: part.text.clone(),
-                        rejects: count(part.rejects),
-                        ..ConjunctAnswer::default()
-                    })
-                    .collect(),
-                refused_by_offer: (refused > 0)
-                    .then(|| Refusals { offers: refused, ..Refusals::default() })
-                    .into_iter()
-                    .collect(),
-                taken: count(port.busy),
-                free: count(port.candidates).saturating_sub(told),
+                refused: PortRefusals {
+                    refused_by_job: count(port.refused_by_job),
+                    conjuncts: parts.map(conjunct).collect(),
+                    not_admitted: Vec::new(),
+                    refused_by_offer: (refused > 0).then(|| by_offer(refused)).into_iter().collect(),
+                },
+                matching: MatchingOffers {
+                    taken: count(port.busy),
+                    free: count(port.candidates).saturating_sub(told),
+                    ..MatchingOffers::default()
+                },
                 ..PortAnswer::default()
             }
         })
         .collect();
-    answer.controller = said.filter(|said| said.hint.is_some());
+    answer.status.controller = said.filter(|said| said.hint.is_some());
 }
 
 /// The condition Matched, and the hint beside it.
@@ -182,54 +181,59 @@ fn waiting_since(job: &Job) -> Option<String> {
 
 /// A job that waits: what a cycle on the pool makes of it.
 fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer) {
-    answer.since = waiting_since(job);
+    let since = waiting_since(job);
+    let status = |state, reason: &str, message: &str| StatusAnswer {
+        since: since.clone(),
+        ..StatusAnswer::of(state, reason, message)
+    };
     let Some(root) = case.root(key).cloned() else {
-        (answer.state, answer.message) = ("Waits", "no cycle has looked at it".to_owned());
+        answer.status = status("Waits", "", "no cycle has looked at it");
         return;
     };
-    answer.queue = Some(line(case, &root));
+    answer.waiting.queue = Some(line(case, &root));
     if let Some(gang) = case.gang(root.ad) {
-        (answer.state, answer.reason) = ("Matched", reasons::GANG_FOUND.to_owned());
         answer.members = Some(summary(&case.snapshot, gang));
-        answer.message = "there is a gang for it, which the next cycle finds".to_owned();
-        answer.controller = said(job).filter(|said| said.reason != reasons::GANG_FOUND);
+        answer.status = status("Matched", reasons::GANG_FOUND, "there is a gang for it, which the next cycle finds");
+        answer.status.controller = said(job).filter(|said| said.reason != reasons::GANG_FOUND);
         return;
     }
-    answer.state = "Waits";
     if let Some(why) = case.placement.as_ref().and_then(|placement| placement.passed_over(&case.snapshot, root.ad)) {
-        (answer.reason, answer.message) = (reasons::WAITING_FOR_TURN.to_owned(), why);
+        answer.status = status("Waits", reasons::WAITING_FOR_TURN, &why);
         return;
     }
     let Some(unmatched) = case.unmatched(root.ad).cloned() else {
-        answer.reason = reasons::SEARCH_BUDGET_EXHAUSTED.to_owned();
-        answer.message = "the cycle had no steps left to say why".to_owned();
+        let message = "the cycle had no steps left to say why";
+        answer.status = status("Waits", reasons::SEARCH_BUDGET_EXHAUSTED, message);
         return;
     };
     let obstacles =
         Obstacles::of(&case.left, &case.unavailable).naming_all().find(&unmatched, &case.config, case.now.as_second());
     let Explanation { reason, why, hint } = explained(&unmatched, obstacles.as_deref().unwrap_or_default());
-    (answer.reason, answer.message) = (reason.to_owned(), why);
-    answer.reserved = reserved_answer(case, root.ad, key);
-    if let Some(reserved) = &answer.reserved {
-        answer.message = why_held_for_others(&answer.message, reserved.own.len() + reserved.others);
-        answer.reason = reasons::HELD_FOR_OTHERS.to_owned();
-    }
+    let reserved = reserved_answer(case, root.ad, key);
+    answer.status = match &reserved {
+        Some(reserved) => {
+            let why = why_held_for_others(&why, reserved.own.len() + reserved.others);
+            status("Waits", reasons::HELD_FOR_OTHERS, &why)
+        }
+        None => status("Waits", reason, &why),
+    };
+    answer.waiting.reserved = reserved;
+    answer.waiting.preemption = preemption_answer(case, root.ad, key);
     let is_about_preemption = |job: &Job| {
         let unmatched = job.status.as_ref().and_then(|status| status.unmatched.as_ref());
         unmatched.is_some_and(|unmatched| unmatched.preemption.is_some())
     };
-    answer.preemption = preemption_answer(case, root.ad, key);
-    let is_unknown = answer.preemption.is_none() && is_about_preemption(job);
-    answer.controller = said(job).filter(|said| said.reason != answer.reason || is_unknown);
+    let is_unknown = answer.waiting.preemption.is_none() && is_about_preemption(job);
+    answer.status.controller = said(job).filter(|said| said.reason != answer.status.reason || is_unknown);
     explain(case, &root, &unmatched, (key, job), obstacles.as_deref().unwrap_or_default(), answer);
-    if answer.suggestions.is_empty() && answer.unknown.is_empty() {
-        let (reason, message) = (answer.reason.clone(), answer.message.clone());
-        if !hint.is_empty() {
-            answer.controller.get_or_insert(Said { reason, message, hint: Some(hint) });
-        }
+    if answer.search.suggestions.is_empty() && answer.search.unknown.is_empty() && !hint.is_empty() {
+        let StatusAnswer { reason, message, controller, .. } = &mut answer.status;
+        let said = Said { reason: reason.clone(), message: message.clone(), hint: Some(hint) };
+        controller.get_or_insert(said);
     }
 }
 
+/// Adds what was found in the pool for a job without a gang, what it waits for, and a few offers that suffice for the reason.
 fn explain(
     case: &mut Case<'_>,
     root: &Root,
@@ -249,16 +253,20 @@ fn explain(
     } else {
         Vec::new()
     };
-    let cited = cited(case, (root, &inspected), (&unmatched.verdict, &answer.reason), obstacles);
+    let cited = cited(case, (root, &inspected), (&unmatched.verdict, &answer.status.reason), obstacles);
     let waits = unmatched.verdict == Verdict::WaitingForCapacity;
-    answer.if_free = waits.then(|| if_free(case, root, &inspected)).flatten();
+    answer.waiting.if_free = waits.then(|| if_free(case, root, &inspected)).flatten();
     let Some(ad) = case.snapshot.ad(root.ad) else { return };
     let asking = Asking { case, key, job, ad };
-    answer.ports = inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
-    answer.conflicts = conflicts(unmatched, &inspected, &answer.ports);
+    let ports: Vec<PortAnswer> =
+        inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
     let unknown = unknown(&case.left, root.ad, &may_tell);
-    answer.unknown = unknown.iter().map(|one| unknown_answer(one, &inspected, &asking)).collect();
-    answer.suggestions = suggestions.iter().map(|one| suggestion_answer(one, &inspected, &asking)).collect();
+    answer.search = SearchAnswer {
+        conflicts: conflicts(unmatched, &inspected, &ports),
+        ports,
+        unknown: unknown.iter().map(|one| unknown_answer(one, &inspected, &asking)).collect(),
+        suggestions: suggestions.iter().map(|one| suggestion_answer(one, &inspected, &asking)).collect(),
+    };
     answer.evidence = cited.unwrap_or_default().into_iter().map(|id| case.offer_name(id)).collect();
 }
 

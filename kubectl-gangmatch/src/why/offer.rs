@@ -35,6 +35,16 @@ pub(crate) struct OfferAnswer {
     pub(crate) remarks: Vec<Said>,
     #[serde(flatten)]
     pub(crate) taken: TakenOffer,
+    #[serde(flatten)]
+    pub(crate) jobs: WaitingJobs,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) notes: Vec<String>,
+}
+
+/// The jobs that wait, by what stands between them and the offer.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WaitingJobs {
     /// How many jobs wait.
     pub(crate) waiting: usize,
     /// Jobs that want it and that it accepts, apart from what is taken.
@@ -49,8 +59,6 @@ pub(crate) struct OfferAnswer {
     pub(crate) too_small_for: JobCount,
     /// Jobs of namespaces that it does not admit.
     pub(crate) not_admitted: JobCount,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notes: Vec<String>,
 }
 
 /// Some jobs: how many, and the first of them.
@@ -96,7 +104,11 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
     let used = left.map_or_else(|| usage(offer.status), |left| left.usage.clone());
     let has_claims = !taken.holders.is_empty() || taken.others > 0;
     let (holds, reason, message) = ready(offer, &used, has_claims, objects);
-    let mut answer = OfferAnswer {
+    let jobs = match found {
+        Some(found) => jobs_of(case, found),
+        None => WaitingJobs { waiting: case.snapshot.roots.len(), ..WaitingJobs::default() },
+    };
+    Some(OfferAnswer {
         kind: kind.as_str(),
         namespace: key.namespace.clone(),
         name: key.name.clone(),
@@ -105,19 +117,9 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
         message,
         remarks: remarks(offer, &used, objects),
         taken,
-        waiting: case.snapshot.roots.len(),
-        could_use: JobCount::default(),
-        held_back: JobCount::default(),
-        refuses: Vec::new(),
-        not_wanted: Vec::new(),
-        too_small_for: JobCount::default(),
-        not_admitted: JobCount::default(),
+        jobs,
         notes: case.pool.notes.clone(),
-    };
-    if let Some(found) = found {
-        jobs(case, found, &mut answer);
-    }
-    Some(answer)
+    })
 }
 
 /// What its conditions Accepted, Alive and Overcommitted say, if something is wrong.
@@ -130,7 +132,8 @@ fn remarks(offer: OfferRef<'_>, used: &Usage, objects: &Objects) -> Vec<Said> {
 }
 
 /// Sorts the jobs that wait by what stands between them and the offer.
-fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
+fn jobs_of(case: &Case<'_>, (id, ad): (AdId, &PoolAd)) -> WaitingJobs {
+    let mut jobs = WaitingJobs { waiting: case.snapshot.roots.len(), ..WaitingJobs::default() };
     let (mut refuses, mut not_wanted): (BTreeMap<String, JobCount>, BTreeMap<String, JobCount>) = Default::default();
     let quotas = QuotaExplanation::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second());
     let placed = case.placed();
@@ -145,11 +148,11 @@ fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
             looks.into_iter().min_by_key(|(port, pair)| (rank(pair), wants_other_kind(port, ad), pair.own.len()));
         let Some((port, pair)) = nearest else { continue };
         match rank(&pair) {
-            0 if is_held_back() => answer.held_back.add(key),
-            0 => answer.could_use.add(key),
-            1 => answer.too_small_for.add(key),
+            0 if is_held_back() => jobs.held_back.add(key),
+            0 => jobs.could_use.add(key),
+            1 => jobs.too_small_for.add(key),
             2 => refuses.entry(refusing_part(ad, &pair)).or_default().add(key),
-            3 => answer.not_admitted.add(key),
+            3 => jobs.not_admitted.add(key),
             _ => {
                 let part = pair.own.first().and_then(|place| port.conjuncts.get(*place));
                 let text = part.map_or_else(String::new, |part| part.excerpt(EXCERPT_MAX));
@@ -162,7 +165,8 @@ fn jobs(case: &Case<'_>, (id, ad): (AdId, &PoolAd), answer: &mut OfferAnswer) {
         groups.sort_by_key(|group| std::cmp::Reverse(group.jobs.count));
         groups
     };
-    (answer.refuses, answer.not_wanted) = (groups(refuses), groups(not_wanted));
+    (jobs.refuses, jobs.not_wanted) = (groups(refuses), groups(not_wanted));
+    jobs
 }
 
 /// Whether a port asks for offers of another kind: what it says is no answer to why the job does not want this one.

@@ -39,15 +39,17 @@ impl Asking<'_> {
             noun: noun(kind.as_deref()),
             offers: pairs.len(),
             open: pairs.iter().filter(|pair| pair.admitted && pair.open).count(),
-            conjuncts: self.conjuncts(number, found, &pairs),
+            depends_on_other_ports: !found.joint.is_empty(),
             cut: found.cut,
             ..PortAnswer::default()
         };
+        let (refused, matching) = (&mut answer.refused, &mut answer.matching);
+        refused.conjuncts = self.conjuncts(number, found, &pairs);
         let (mut refusals, mut elsewhere, mut looking) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut small: Vec<&Pair> = Vec::new();
         for pair in pairs {
             if !pair.own.is_empty() {
-                answer.refused_by_job += 1;
+                refused.refused_by_job += 1;
             } else if !pair.admitted {
                 let entry = elsewhere.entry(self.not_admitted(pair.offer)).or_insert(0_usize);
                 *entry += 1;
@@ -57,29 +59,28 @@ impl Asking<'_> {
                 small.push(pair);
             } else if !pair.open {
                 self.look(pair, &mut looking);
-                answer.closed += 1;
-                if answer.closed_offers.len() < NAMED_MAX {
-                    answer.closed_offers.push(self.closed(pair.offer));
+                matching.closed += 1;
+                if matching.closed_offers.len() < NAMED_MAX {
+                    matching.closed_offers.push(self.closed(pair.offer));
                 }
             } else if pair.busy {
                 self.look(pair, &mut looking);
-                answer.taken += 1;
-                if answer.taken_offers.len() < NAMED_MAX {
-                    answer.taken_offers.push(self.case.taken(pair.offer));
+                matching.taken += 1;
+                if matching.taken_offers.len() < NAMED_MAX {
+                    matching.taken_offers.push(self.case.taken(pair.offer));
                 }
             } else {
                 self.look(pair, &mut looking);
-                answer.free += 1;
+                matching.free += 1;
             }
         }
+        let not_admitted = elsewhere.into_iter();
+        refused.not_admitted =
+            not_admitted.map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because }).collect();
+        refused.refused_by_offer = self.groups(refusals, |pair| self.facts(number, pair));
         answer.too_small = small.len();
         answer.too_small_because = too_small(self.case, self.ad.ports.list.get(number), &small);
-        let not_admitted = elsewhere.into_iter();
-        answer.not_admitted =
-            not_admitted.map(|((namespace, because), offers)| NotAdmitted { offers, namespace, because }).collect();
-        answer.refused_by_offer = self.groups(refusals, |pair| self.facts(number, pair));
         answer.looks_at_other_ports = self.groups(looking, |_| Vec::new());
-        answer.depends_on_other_ports = !found.joint.is_empty();
         answer
     }
 

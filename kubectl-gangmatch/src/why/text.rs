@@ -6,7 +6,8 @@ use std::fmt::Write;
 use crds::conditions::reasons;
 
 use super::answer::{
-    Conflict, ConjunctAnswer, Holder, IfFree, JobAnswer, Line, PortAnswer, Refusals, Said, TakenOffer,
+    Conflict, ConjunctAnswer, Holder, IfFree, JobAnswer, Line, MatchingOffers, PortAnswer, PortRefusals, Refusals,
+    Said, SearchAnswer, StatusAnswer, TakenOffer, WaitingAnswer,
 };
 use super::offer::{JobCount, OfferAnswer};
 use crate::amounts::{counted, in_words, verb};
@@ -17,8 +18,8 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
     let mut text = String::new();
     let name = format!("job {}/{}", answer.namespace, answer.name);
     let members = answer.members.as_deref().unwrap_or("");
-    let message = &answer.message;
-    let first = match answer.state {
+    let StatusAnswer { state, reason, message, controller, last_claim, remarks, since } = &answer.status;
+    let first = match *state {
         "Held" => format!("{name} holds {members}"),
         "Matched" => format!("{name} does not have to wait: {message}: {members}"),
         "Finished" => format!("{name} has finished: {message}"),
@@ -27,55 +28,60 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         _ => format!("{name} waits: {message}"),
     };
     line(&mut text, 0, &first);
-    if answer.state == "Held" && !message.is_empty() {
+    if *state == "Held" && !message.is_empty() {
         line(&mut text, 0, message);
     }
-    let since = answer.since.as_ref().map(|since| format!(", since {since}")).unwrap_or_default();
+    let since = since.as_ref().map(|since| format!(", since {since}")).unwrap_or_default();
     let by = answer.match_name.as_ref().map(|name| format!(", Match {name}")).unwrap_or_default();
-    line(&mut text, 0, &format!("Reason: {}{since}{by}", answer.reason));
-    if let Some(said) = &answer.controller {
-        if said.hint.is_none() || said.reason != answer.reason {
+    line(&mut text, 0, &format!("Reason: {reason}{since}{by}"));
+    if let Some(said) = controller {
+        if said.hint.is_none() || said.reason != *reason {
             line(&mut text, 0, &format!("The controller says: {}: {}", said.reason, said.message));
         }
         if let Some(hint) = &said.hint {
             line(&mut text, 0, &format!("Hint: {hint}"));
         }
     }
-    remarks_text(&mut text, &answer.remarks);
-    if let Some(last) = &answer.last_claim {
+    remarks_text(&mut text, remarks);
+    if let Some(last) = last_claim {
         let message = if last.message.is_empty() { String::new() } else { format!(": {}", last.message) };
         line(&mut text, 0, &format!("Its last claim ended: {}{message}", last.reason));
     }
-    for port in &answer.ports {
-        text.push('\n');
-        port_text(&mut text, port);
-    }
-    for conflict in &answer.conflicts {
-        text.push('\n');
-        line(&mut text, 0, &conflict_text(conflict));
-    }
-    helps(&mut text, answer);
-    if let Some(free) = &answer.if_free {
-        text.push('\n');
-        line(&mut text, 0, &if_free_text(free));
-        let told: BTreeSet<&str> =
-            answer.ports.iter().flat_map(|port| &port.taken_offers).map(|taken| taken.offer.as_str()).collect();
-        let others = free.taken.iter().filter(|taken| !told.contains(taken.offer.as_str()));
-        others.for_each(|taken| taken_text(&mut text, 2, taken));
-    }
-    if let Some(preemption) = &answer.preemption {
-        text.push('\n');
-        line(&mut text, 0, &preemption.message);
-    }
-    if let Some(reserved) = &answer.reserved {
-        text.push('\n');
-        line(&mut text, 0, &reserved.message);
-    }
-    if let Some(queue) = &answer.queue {
-        text.push('\n');
-        line(&mut text, 0, &line_text(queue));
-    }
+    search_text(&mut text, &answer.search);
+    waiting_text(&mut text, answer);
     text
+}
+
+/// What was found for a job, port by port, and what helps.
+fn search_text(text: &mut String, search: &SearchAnswer) {
+    for port in &search.ports {
+        text.push('\n');
+        port_text(text, port);
+    }
+    for conflict in &search.conflicts {
+        text.push('\n');
+        line(text, 0, &conflict_text(conflict));
+    }
+    helps(text, search);
+}
+
+/// What a job waits for. Taken offers that a port has named are not named again.
+fn waiting_text(text: &mut String, JobAnswer { search, waiting, .. }: &JobAnswer) {
+    let WaitingAnswer { if_free, preemption, reserved, queue } = waiting;
+    if let Some(free) = if_free {
+        text.push('\n');
+        line(text, 0, &if_free_text(free));
+        let taken_offers = search.ports.iter().flat_map(|port| &port.matching.taken_offers);
+        let told: BTreeSet<&str> = taken_offers.map(|taken| taken.offer.as_str()).collect();
+        let others = free.taken.iter().filter(|taken| !told.contains(taken.offer.as_str()));
+        others.for_each(|taken| taken_text(text, 2, taken));
+    }
+    let preemption = preemption.as_ref().map(|preemption| preemption.message.clone());
+    let reserved = reserved.as_ref().map(|reserved| reserved.message.clone());
+    for said in preemption.into_iter().chain(reserved).chain(queue.as_ref().map(line_text)) {
+        text.push('\n');
+        line(text, 0, &said);
+    }
 }
 
 /// What a job would get, and what of it has to become free.
@@ -114,18 +120,18 @@ fn conflict_text(conflict: &Conflict) -> String {
     )
 }
 
-fn helps(text: &mut String, answer: &JobAnswer) {
-    if !answer.unknown.is_empty() {
+fn helps(text: &mut String, search: &SearchAnswer) {
+    if !search.unknown.is_empty() {
         text.push('\n');
         line(text, 0, "Names that mean nothing here:");
-        for one in &answer.unknown {
+        for one in &search.unknown {
             line(text, 2, &format!("{}{}", one.message, placed(&one.place)));
         }
     }
-    if !answer.suggestions.is_empty() {
+    if !search.suggestions.is_empty() {
         text.push('\n');
         line(text, 0, "Each of these changes was tried and helps:");
-        for one in &answer.suggestions {
+        for one in &search.suggestions {
             let place = one.changes.iter().map(|change| change.place.as_str()).find(|place| !place.is_empty());
             line(text, 2, &format!("{}{}", one.message, placed(place.unwrap_or(""))));
         }
@@ -137,56 +143,66 @@ fn placed(place: &str) -> String {
 }
 
 fn port_text(text: &mut String, port: &PortAnswer) {
+    let PortRefusals { refused_by_job, conjuncts, not_admitted, refused_by_offer } = &port.refused;
     line(text, 0, &format!("Port {}: {}{}", port.label, counted(port.offers, port.noun), open_text(port)));
-    if port.refused_by_job > 0 {
-        line(text, 2, &format!("{} not satisfy the constraint of the job:", verb(port.refused_by_job, "does", "do")));
-        let rejecting = port.conjuncts.iter().filter(|part| part.rejects > 0);
+    if *refused_by_job > 0 {
+        line(text, 2, &format!("{} not satisfy the constraint of the job:", verb(*refused_by_job, "does", "do")));
+        let rejecting = conjuncts.iter().filter(|part| part.rejects > 0);
         rejecting.for_each(|part| conjunct_text(text, part));
     }
-    for group in &port.not_admitted {
+    for group in not_admitted {
         let which = format!("{} in namespace {}", counted(group.offers, port.noun), group.namespace);
         line(text, 2, &format!("{which} {} not open to the job: {}", is(group.offers), group.because));
     }
-    for group in &port.refused_by_offer {
+    for group in refused_by_offer {
         line(text, 2, &refusals_text(group, port.noun));
         group.facts.iter().for_each(|fact| line(text, 4, fact));
     }
     port.too_small_because.iter().for_each(|group| line(text, 2, &group.message));
-    if port.closed > 0 {
-        line(
-            text,
-            2,
-            &format!(
-                "{} match, but no claims on {} are accepted now:",
-                verb(port.closed, "would", "would"),
-                it(port.closed)
-            ),
-        );
-        for closed in &port.closed_offers {
-            line(text, 4, &format!("{}: {}: {}", closed.offer, closed.reason, closed.message));
-        }
-        more(text, port.closed, port.closed_offers.len());
-    }
-    if port.taken > 0 {
-        let colon = if port.taken_offers.is_empty() { "" } else { ":" };
-        line(text, 2, &format!("{} match, but {} taken{colon}", verb(port.taken, "would", "would"), is(port.taken)));
-        port.taken_offers.iter().for_each(|taken| taken_text(text, 4, taken));
-        more(text, port.taken, port.taken_offers.len());
-    }
-    if port.free > 0 {
-        line(text, 2, &format!("{} match and {} free", verb(port.free, "would", "would"), is(port.free)));
-    }
+    matching_text(text, &port.matching);
     for group in &port.looks_at_other_ports {
         let looks = verb(group.offers, "also looks", "also look");
         let part = group.conjunct.as_deref().unwrap_or("");
         let example = group.example.as_deref().unwrap_or("");
         line(text, 2, &format!("{looks} at the partners at other ports: `{part}`  ({example})"));
     }
-    for part in port.conjuncts.iter().filter(|part| part.reads_other_ports) {
+    for part in conjuncts.iter().filter(|part| part.reads_other_ports) {
         line(text, 2, &format!("the job looks at several ports: `{}`{}", part.text, placed(&part.place)));
     }
     if port.cut {
         line(text, 2, "not all were looked at: the constraint is too expensive");
+    }
+}
+
+/// The offers that match: closed, taken and free ones.
+fn matching_text(text: &mut String, matching: &MatchingOffers) {
+    if matching.closed > 0 {
+        line(
+            text,
+            2,
+            &format!(
+                "{} match, but no claims on {} are accepted now:",
+                verb(matching.closed, "would", "would"),
+                it(matching.closed)
+            ),
+        );
+        for closed in &matching.closed_offers {
+            line(text, 4, &format!("{}: {}: {}", closed.offer, closed.reason, closed.message));
+        }
+        more(text, matching.closed, matching.closed_offers.len());
+    }
+    if matching.taken > 0 {
+        let colon = if matching.taken_offers.is_empty() { "" } else { ":" };
+        line(
+            text,
+            2,
+            &format!("{} match, but {} taken{colon}", verb(matching.taken, "would", "would"), is(matching.taken)),
+        );
+        matching.taken_offers.iter().for_each(|taken| taken_text(text, 4, taken));
+        more(text, matching.taken, matching.taken_offers.len());
+    }
+    if matching.free > 0 {
+        line(text, 2, &format!("{} match and {} free", verb(matching.free, "would", "would"), is(matching.free)));
     }
 }
 
@@ -293,16 +309,16 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
         line(&mut text, 2, &format!("{} of jobs that you may not see", counted(answer.taken.others, "claim")));
     }
     text.push('\n');
-    line(&mut text, 0, &format!("{} waiting.", verb(answer.waiting, "job is", "jobs are")));
-    jobs_text(&mut text, ["could use it"; 2], "", &answer.could_use);
-    jobs_text(&mut text, ["is held back by a quota", "are held back by a quota"], "", &answer.held_back);
-    for group in &answer.refuses {
+    line(&mut text, 0, &format!("{} waiting.", verb(answer.jobs.waiting, "job is", "jobs are")));
+    jobs_text(&mut text, ["could use it"; 2], "", &answer.jobs.could_use);
+    jobs_text(&mut text, ["is held back by a quota", "are held back by a quota"], "", &answer.jobs.held_back);
+    for group in &answer.jobs.refuses {
         jobs_text(&mut text, ["is refused by it", "are refused by it"], &group.conjunct, &group.jobs);
     }
-    jobs_text(&mut text, ["requests more than it has", "request more than it has"], "", &answer.too_small_for);
+    jobs_text(&mut text, ["requests more than it has", "request more than it has"], "", &answer.jobs.too_small_for);
     let others = ["is of a namespace that it is not open to", "are of namespaces that it is not open to"];
-    jobs_text(&mut text, others, "", &answer.not_admitted);
-    for group in &answer.not_wanted {
+    jobs_text(&mut text, others, "", &answer.jobs.not_admitted);
+    for group in &answer.jobs.not_wanted {
         jobs_text(&mut text, ["does not want it", "do not want it"], &group.conjunct, &group.jobs);
     }
     text

@@ -82,8 +82,8 @@ impl PreemptionQuestion<'_> {
             view.roots = vec![root.clone()];
             let config = Config { cycle_steps_max: steps.left(), ..self.config.clone() };
             let cycle = search.cycle(&mut view, &config, self.now);
-            steps.pay(cycle.spent);
-            if !cycle.over_budget.is_empty() {
+            steps.pay(cycle.costs.spent);
+            if !cycle.costs.over_budget.is_empty() {
                 steps.cut();
             }
             let Some(gang) = cycle.gangs.into_iter().next() else { break };

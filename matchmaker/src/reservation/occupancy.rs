@@ -20,6 +20,7 @@ pub(super) struct Occupancy<'h> {
 }
 
 impl<'h> Occupancy<'h> {
+    /// Sorts the claims by the offers that they hold.
     pub(super) fn of(claims: &'h [HeldOffers]) -> Occupancy<'h> {
         let mut order: Vec<(usize, &HeldOffers)> = claims.iter().enumerate().collect();
         order.sort_by_key(|(place, claim)| (claim.ends.is_none(), claim.ends, *place));

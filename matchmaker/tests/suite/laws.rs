@@ -7,7 +7,8 @@ mod tests {
 
     use classad::{Context, Env, conjuncts, eval};
     use matchmaker::{
-        AdKey, Answer, Asked, Cycle, Gang, Offer, PoolAd, Role, Root, Snapshot, Verdict, WhyNot, plain, tried, verify,
+        AdKey, Answer, Asked, Cycle, CycleCosts, Gang, Offer, PoolAd, Role, Root, Snapshot, Verdict, WhyNot, plain,
+        tried, verify,
     };
     use proptest::prelude::*;
 
@@ -77,7 +78,8 @@ mod tests {
 
     /// A cycle without what it cost: hash tables of random seeds do not cost the same each time.
     fn without_costs(cycle: Cycle) -> Cycle {
-        Cycle { fruitless: Vec::new(), spent: 0, owners_fuel: Default::default(), ..cycle }
+        let costs = CycleCosts { fruitless: Vec::new(), spent: 0, owners_fuel: Default::default(), ..cycle.costs };
+        Cycle { costs, ..cycle }
     }
 
     proptest! {
@@ -188,7 +190,7 @@ mod tests {
                 let backs_off = !ever && best(&free, &forgiven, &world).is_some();
                 prop_assert_eq!(why.verdict == Verdict::BackingOff, backs_off, "{:?} {}", why, world.text);
                 for port in &why.ports {
-                    let spoken_of = port.refused_by_job + port.refused_by_offer + port.too_small + port.busy + port.excluded;
+                    let spoken_of = port.refused_by_job + port.refused_by_offer.ads + port.too_small.ads + port.busy + port.excluded;
                     let spoken_of = spoken_of + port.incomplete;
                     prop_assert!(spoken_of <= port.candidates, "{:?}", port);
                     prop_assert!(port.conjuncts.iter().all(|part| part.rejects <= port.candidates));

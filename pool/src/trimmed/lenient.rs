@@ -149,6 +149,7 @@ pub(super) enum Moment<T> {
 }
 
 impl<T> Moment<T> {
+    /// The time; another one if it cannot be read.
     pub(super) fn or(self, instead: T) -> T {
         match self {
             Moment::At(time) => time,
@@ -156,6 +157,7 @@ impl<T> Moment<T> {
         }
     }
 
+    /// The time, if it can be read.
     pub(super) fn read(self) -> Option<T> {
         match self {
             Moment::At(time) => Some(time),

@@ -1,32 +1,39 @@
 //! Metadata without `managedFields`, which take longer to read than all the rest.
 
 use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
-use serde::de::MapAccess;
+use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 
 use super::lenient::{As, Lenient, Moment, lenient_fields, texts};
 
-/// The fields of metadata without `managedFields`.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default, bound = "A: Lenient")]
-pub(super) struct Meta<A> {
-    annotations: As<A>,
-    creation_timestamp: As<Option<Moment<Time>>>,
-    deletion_grace_period_seconds: As<Option<i64>>,
-    deletion_timestamp: As<Option<Moment<Time>>>,
-    finalizers: As<Option<Vec<Option<String>>>>,
-    generate_name: As<Option<String>>,
-    generation: As<Option<i64>>,
-    labels: As<AllTexts>,
-    name: As<Option<String>>,
-    namespace: As<Option<String>>,
-    owner_references: As<Option<Vec<Owner>>>,
-    resource_version: As<Option<String>>,
-    self_link: As<Option<String>>,
-    uid: As<Option<String>>,
+/// The metadata of an object, with the annotations that `A` reads.
+#[derive(Default)]
+pub(super) struct Meta<A>(ObjectMeta, PhantomData<A>);
+
+/// The names of the fields of metadata that are read: all but `managedFields`.
+#[derive(Deserialize)]
+#[serde(field_identifier, rename_all = "camelCase")]
+enum MetaField {
+    Annotations,
+    CreationTimestamp,
+    DeletionGracePeriodSeconds,
+    DeletionTimestamp,
+    Finalizers,
+    GenerateName,
+    Generation,
+    Labels,
+    Name,
+    Namespace,
+    OwnerReferences,
+    ResourceVersion,
+    SelfLink,
+    Uid,
+    #[serde(other)]
+    Other,
 }
 
 /// All annotations.
@@ -49,10 +56,50 @@ impl Lenient for OwnTexts {
     }
 }
 
-impl<A: Lenient> Lenient for Meta<A> {
-    fn map<'de, M: MapAccess<'de>>(map: M) -> Result<Self, M::Error> {
-        Deserialize::deserialize(serde::de::value::MapAccessDeserializer::new(map))
+impl<A: Lenient + Into<AllTexts>> Lenient for Meta<A> {
+    fn map<'de, M: MapAccess<'de>>(mut map: M) -> Result<Self, M::Error> {
+        let mut meta = ObjectMeta::default();
+        while let Some(name) = map.next_key()? {
+            match name {
+                MetaField::Annotations => meta.annotations = value::<A, M>(&mut map)?.into(),
+                // Only the server writes the two times. If one is unreadable nevertheless: the object counts as young, or as being deleted.
+                MetaField::CreationTimestamp => meta.creation_timestamp = time(&mut map, Timestamp::MAX)?,
+                MetaField::DeletionGracePeriodSeconds => meta.deletion_grace_period_seconds = value(&mut map)?,
+                MetaField::DeletionTimestamp => meta.deletion_timestamp = time(&mut map, Timestamp::UNIX_EPOCH)?,
+                MetaField::Finalizers => {
+                    let names = value::<Option<Vec<Option<String>>>, M>(&mut map)?;
+                    meta.finalizers = names.map(|all| all.into_iter().flatten().collect());
+                }
+                MetaField::GenerateName => meta.generate_name = value(&mut map)?,
+                MetaField::Generation => meta.generation = value(&mut map)?,
+                MetaField::Labels => meta.labels = value(&mut map)?,
+                MetaField::Name => meta.name = value(&mut map)?,
+                MetaField::Namespace => meta.namespace = value(&mut map)?,
+                MetaField::OwnerReferences => {
+                    let owners = value::<Option<Vec<Owner>>, M>(&mut map)?;
+                    meta.owner_references = owners.map(|all| all.into_iter().map(OwnerReference::from).collect());
+                }
+                MetaField::ResourceVersion => meta.resource_version = value(&mut map)?,
+                MetaField::SelfLink => meta.self_link = value(&mut map)?,
+                MetaField::Uid => meta.uid = value(&mut map)?,
+                MetaField::Other => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(Meta(meta, PhantomData))
     }
+}
+
+/// The next value, read leniently.
+fn value<'de, T: Lenient, M: MapAccess<'de>>(map: &mut M) -> Result<T, M::Error> {
+    map.next_value().map(|As(value)| value)
+}
+
+/// The next value as a time; another one if it cannot be read.
+fn time<'de, M: MapAccess<'de>>(map: &mut M, instead: Timestamp) -> Result<Option<Time>, M::Error> {
+    let found = value::<Option<Moment<Time>>, M>(map)?;
+    Ok(found.map(|time| time.or(Time(instead))))
 }
 
 #[derive(Default, Deserialize)]
@@ -81,28 +128,9 @@ impl From<Owner> for OwnerReference {
     }
 }
 
-impl<A: Into<AllTexts>> From<Meta<A>> for ObjectMeta {
+impl<A> From<Meta<A>> for ObjectMeta {
     fn from(meta: Meta<A>) -> ObjectMeta {
-        // Only the server writes these two. If one is unreadable nevertheless: the object counts as young, or as being deleted.
-        let created = meta.creation_timestamp.0.map(|time| time.or(Time(Timestamp::MAX)));
-        let deleted = meta.deletion_timestamp.0.map(|time| time.or(Time(Timestamp::UNIX_EPOCH)));
-        ObjectMeta {
-            annotations: meta.annotations.0.into(),
-            creation_timestamp: created,
-            deletion_grace_period_seconds: meta.deletion_grace_period_seconds.0,
-            deletion_timestamp: deleted,
-            finalizers: meta.finalizers.0.map(|all| all.into_iter().flatten().collect()),
-            generate_name: meta.generate_name.0,
-            generation: meta.generation.0,
-            labels: meta.labels.0,
-            managed_fields: None,
-            name: meta.name.0,
-            namespace: meta.namespace.0,
-            owner_references: meta.owner_references.0.map(|all| all.into_iter().map(OwnerReference::from).collect()),
-            resource_version: meta.resource_version.0,
-            self_link: meta.self_link.0,
-            uid: meta.uid.0,
-        }
+        meta.0
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::{ClaimEntry, ClaimPolicy, ExprText, License, Machine, OfferStatus, Port, Res, StopPolicy};
+use crds::{ClaimEntry, ClaimPolicy, ExprText, License, Machine, OfferStatus, Port, Res, SetFields, StopPolicy};
 use matchmaker::{AdKey, Ask};
 use pool::{AssumedGang, CycleInputs, ObjectKey, published, snapshot, verdict};
 use summary::{Free, Limits, Summary, Verdict};
@@ -166,7 +166,8 @@ fn what_is_requested_of_a_partner_that_is_not_known_yet_is_not_too_much() {
 /// Afterwards its label is a list, of which a summary knows nothing; the ports after it are looked at all the same.
 #[test]
 fn ports_after_one_that_binds_several_are_looked_at() {
-    let nodes = Port { count: expr("2"), ..port("cpu", MACHINE) };
+    let set = SetFields { count: expr("2"), ..SetFields::default() };
+    let nodes = Port { set, ..port("cpu", MACHINE) };
     let machines = [of_slots("a", 1), of_slots("b", 1)];
     let of = |constraint: &str| said(&[nodes.clone(), port("cad", constraint)], &machines, &[license("cad", 1, &[])]);
     let missing = Verdict::Cannot { port: 1, conjunct: Some("cad.App == \"cfd\"".to_owned()) };

@@ -146,9 +146,9 @@ impl World {
                 self.plan.mistake == Mistake::NotCharged && number % 7 == 3
             };
             match change {
-                Change::Match(found) if !is_hidden(found) => drop(leader.objects.apply_match((**found).clone())),
-                Change::Deleted(found) => leader.objects.delete_match(found),
-                Change::Account(account) => drop(leader.objects.apply_account((**account).clone())),
+                Change::Match(found) if !is_hidden(found) => drop(leader.objects.matches.apply((**found).clone())),
+                Change::Deleted(found) => leader.objects.matches.delete(found),
+                Change::Account(account) => drop(leader.objects.accounts.apply((**account).clone())),
                 Change::Match(_) => {}
             }
         }

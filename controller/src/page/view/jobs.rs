@@ -92,6 +92,7 @@ pub(super) fn place(job: &Job) -> (u8, Reverse<i32>, i64, String, String) {
     (group, Reverse(job.spec.priority), created, job.namespace().unwrap_or_default(), job.name_any())
 }
 
+/// The row of a job in the list of jobs.
 pub(super) fn row(job: &Job, now: Timestamp) -> JobRow {
     let status = job.status.as_ref();
     let why = status.and_then(|status| status.why.clone().or_else(|| status.members.clone()));

@@ -91,6 +91,7 @@ fn asked_for<'p, K: Offer>(all: Vec<&'p K>, sight: &Sight, kind: Kind, query: &Q
     all.into_iter().filter(keep).collect()
 }
 
+/// The row of a License, with its seats over the last hours.
 pub(super) fn license_row(license: &License, picture: &Picture) -> OfferRow {
     let history = picture.history.of(&ObjectKey::of(license));
     OfferRow { history, ..row(license, &license.spec.ad, "license", picture.taken_at) }

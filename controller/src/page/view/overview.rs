@@ -22,6 +22,7 @@ pub(crate) struct Overview {
     pub(crate) machines: Option<MachinesPart>,
 }
 
+/// The jobs: how many, in which phases, and why some wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobsPart {
     pub(crate) total: usize,
@@ -33,6 +34,7 @@ pub(crate) struct JobsPart {
     pub(crate) first: Vec<JobRow>,
 }
 
+/// The Licenses: how many, and how many of their seats are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LicensesPart {
     pub(crate) total: usize,
@@ -41,6 +43,7 @@ pub(crate) struct LicensesPart {
     pub(crate) fullest: Vec<OfferRow>,
 }
 
+/// The Machines: how many, in which states, and how much of their capacity is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachinesPart {
     pub(crate) total: usize,

@@ -39,9 +39,20 @@ struct Description {
     never_fits: f64,
     trace: Option<PathBuf>,
     schemes: Vec<SchemeEntry>,
-    /// Of manifests, which are not simulated.
+}
+
+/// The fields of a file of manifests, which are not simulated.
+#[derive(Default, Deserialize)]
+struct ManifestFields {
     offers: Option<IgnoredAny>,
     jobs: Option<IgnoredAny>,
+}
+
+impl ManifestFields {
+    /// The first of them that is there.
+    fn first(&self) -> Option<&'static str> {
+        self.offers.map(|_| "offers").or(self.jobs.map(|_| "jobs"))
+    }
 }
 
 #[derive(Deserialize)]
@@ -155,11 +166,16 @@ fn one() -> u64 {
 /// # Errors
 /// What is wrong with it, each with file and line.
 pub(super) fn read(text: &Text, path: &Path) -> Result<SimulationPlan, Vec<String>> {
+    let mut reader = Reader { text, problems: Vec::new() };
+    let manifests: ManifestFields = serde_saphyr::from_str(&text.text).unwrap_or_default();
+    if let Some(field) = manifests.first() {
+        reader.wrong(field, "manifests are not simulated; write `clusters`, and `job` or `trace`");
+        return Err(reader.problems);
+    }
     let description: Description = serde_saphyr::from_str(&text.text).map_err(|error| {
         let (line, column) = error.location().map_or((1, 1), |at| (at.line(), at.column()));
         vec![format!("{}:{line}: column {column}: {}", text.name, yaml_problem(&error.to_string()))]
     })?;
-    let mut reader = Reader { text, problems: Vec::new() };
     let plan = reader.plan(description, path);
     match plan {
         Some(plan) if reader.problems.is_empty() => Ok(plan),
@@ -180,11 +196,6 @@ impl Reader<'_> {
     }
 
     fn plan(&mut self, from: Description, path: &Path) -> Option<SimulationPlan> {
-        if from.offers.is_some() || from.jobs.is_some() {
-            let field = if from.offers.is_some() { "offers" } else { "jobs" };
-            self.wrong(field, "manifests are not simulated; write `clusters`, and `job` or `trace`");
-            return None;
-        }
         if from.until.0 == 0 {
             self.wrong("until", "found 0; write a duration such as 24h");
         }

@@ -62,7 +62,7 @@ pub(crate) fn gathered<'o>(members: impl Iterator<Item = (&'o Key, &'o Arc<Objec
             Object::Job(job) => objects.jobs.put(*job.clone()),
             Object::Machine(machine) => objects.machines.put(*machine.clone()),
             Object::License(license) => objects.licenses.put(*license.clone()),
-            Object::Match(found) => objects.put_match(*found.clone()),
+            Object::Match(found) => objects.matches.put(*found.clone()),
             Object::Batch(_) | Object::Pod(_) => {}
         }
     }
