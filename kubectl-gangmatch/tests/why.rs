@@ -115,10 +115,41 @@ mod tests {
         assert_eq!(answer["notWanted"][0]["conjunct"], "machine.Memory >= 100", "{answer}");
     }
 
+    /// An answer in JSON, in which no key may stand twice: the reader of YAML refuses that, and serde_json does not.
     fn json(arguments: &[&str]) -> Value {
         let output = run(&[arguments, &NOW, &["-o", "json"]].concat());
-        serde_json::from_slice(&output.stdout)
-            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)))
+        let text = String::from_utf8(output.stdout).unwrap();
+        let answer: Value = serde_json::from_str(&text)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", String::from_utf8_lossy(&output.stderr)));
+        let strict = serde_saphyr::from_str::<Value>(&text);
+        assert_eq!(strict.unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{text}")), answer);
+        answer
+    }
+
+    #[test]
+    fn no_answer_has_a_key_twice() {
+        assert!(serde_saphyr::from_str::<Value>(r#"{"jobs": 1, "used": "1/1", "jobs": 2}"#).is_err());
+        for file in ["lab.yaml", "busy.yaml", "nominated.yaml"] {
+            let text = std::fs::read_to_string(folder().join(file)).unwrap();
+            let objects = serde_saphyr::from_multiple::<Value>(&text).unwrap();
+            for object in &objects {
+                let text = |value: &Value| value.as_str().unwrap_or("default").to_owned();
+                let [kind, namespace, name] =
+                    [&object["kind"], &object["metadata"]["namespace"], &object["metadata"]["name"]].map(text);
+                if ["Job", "Machine", "License"].contains(&kind.as_str()) {
+                    let asked = format!("{}/{name}", kind.to_ascii_lowercase());
+                    assert_eq!(json(&["why", &asked, "-n", &namespace, "-f", file])["name"], json!(name), "{asked}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_jobs_for_which_an_offer_is_held_are_counted_apart_from_all_that_wait() {
+        let machine = json(&["why", "machine/m", "-n", "pool", "-f", "nominated.yaml"]);
+        assert_eq!((&machine["nominatedJobs"], &machine["waiting"]), (&json!(1), &json!(2)), "{machine}");
+        let job = json(&["why", "next", "-n", "pool", "-f", "nominated.yaml"]);
+        assert_eq!(job["ports"][0]["takenOffers"][0]["nominatedJobs"], 1, "{job}");
     }
 
     /// A file with these manifests, new for each test.

@@ -252,9 +252,9 @@ pub(crate) struct TakenOffer {
     pub(crate) holders: Vec<Holder>,
     /// How many other claims there are, of jobs that the reader may not see.
     pub(crate) others: usize,
-    /// For how many jobs that wait some of it is held.
+    /// How many jobs that wait have a nomination that holds some of it.
     #[serde(skip_serializing_if = "is_none")]
-    pub(crate) waiting: usize,
+    pub(crate) nominated_jobs: usize,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]

@@ -94,7 +94,7 @@ impl<'p> Case<'p> {
         let (mut holders, mut others) = (Vec::new(), 0);
         let Some(offer) = self.offer(id) else {
             let (used, external) = (String::new(), Res::new());
-            return TakenOffer { offer: self.offer_name(id), used, external, holders, others, waiting: 0 };
+            return TakenOffer { offer: self.offer_name(id), used, external, holders, others, nominated_jobs: 0 };
         };
         let ledger = offer.status.map(|status| &status.claims);
         for (uid, entry) in ledger.into_iter().flatten() {
@@ -123,8 +123,8 @@ impl<'p> Case<'p> {
             key.is_some_and(|key| (&own.kind, &own.namespace, &own.name) == (&key.kind, &key.namespace, &key.name))
         };
         let holds = |nomination: &Nomination| nomination.gang.iter().skip(1).any(is_it);
-        let waiting = nominated(&self.pool.objects).filter(|(_, _, nomination)| holds(nomination)).count();
-        TakenOffer { offer: self.offer_name(id), used, external, holders, others, waiting }
+        let nominated_jobs = nominated(&self.pool.objects).filter(|(_, _, nomination)| holds(nomination)).count();
+        TakenOffer { offer: self.offer_name(id), used, external, holders, others, nominated_jobs }
     }
 
     /// The user who created a job, if that is known.

@@ -98,7 +98,7 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
         external: outside(&usage(offer.status)),
         holders: Vec::new(),
         others: 0,
-        waiting: 0,
+        nominated_jobs: 0,
     });
     let left = found.and_then(|(id, _)| case.left.ad(id)).and_then(PoolAd::offer);
     let used = left.map_or_else(|| usage(offer.status), |left| left.usage.clone());

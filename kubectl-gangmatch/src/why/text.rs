@@ -241,7 +241,7 @@ fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
         0 => {}
         others => holders.push(counted(others, "other claim")),
     }
-    match taken.waiting {
+    match taken.nominated_jobs {
         0 => {}
         1 => holders.push("held for 1 job that waits".to_owned()),
         jobs => holders.push(format!("held for {jobs} jobs that wait")),
