@@ -122,6 +122,10 @@ pub struct Port {
 }
 
 /// The fields of a counted port: how many offers it binds, and which of them go together. All are absent if the port has one partner.
+#[expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "an example such as [Rack] is a list, as in `kubectl explain`, and no link"
+)]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetFields {
