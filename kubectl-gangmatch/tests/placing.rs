@@ -63,18 +63,21 @@ mod tests {
             ),
             "{text}"
         );
-        let end = "\n2 of 3 jobs matched, with 2 offers.\nPlaced together: 2; in turn it would be 1; that is the most.\n\
+        let end = "\n2 of 3 jobs matched, with 2 offers.\nPlaced together: 2, the most that is possible; in turn it would be 1.\n\
                    Sum of ranks: 0.000; in turn it would be 0.000.\n";
         assert!(text.ends_with(end), "{text}");
         // Its two slots cost as much as those of the others together.
         let charged = printed(&["--placing", "Collective", "--placing-weight", "Charge"]);
-        assert!(charged.contains("\nPlaced together: 1; in turn it would be 1; "), "{charged}");
+        assert!(charged.contains("\nPlaced together: 1 of at most 2; in turn it would be 1.\n"), "{charged}");
         let pinned = printed(&["--placing", "Collective", "--placing-max-wait", "600"]);
         assert!(
             pinned.contains("\ndefault/wide ") && pinned.contains("\n1 of 3 jobs matched, with 2 offers.\n"),
             "{pinned}"
         );
-        assert!(pinned.contains("\nPlaced together: 1; in turn it would be 1; that is the most.\n"), "{pinned}");
+        assert!(
+            pinned.contains("\nPlaced together: 1, the most that is possible; in turn it would be 1.\n"),
+            "{pinned}"
+        );
     }
 
     #[test]

@@ -95,16 +95,16 @@ pub(crate) fn print_passed_over(out: &mut impl Write, pool: &Snapshot, placement
 pub(crate) fn print_objective(out: &mut impl Write, together: &Together) -> anyhow::Result<()> {
     let Together { placed, in_turn, bound, proven, charged, .. } = together;
     let most = |is_most: bool, bound: String| match is_most {
-        true => "that is the most".to_owned(),
-        false => format!("more than {bound} are not possible"),
+        true => ", the most that is possible".to_owned(),
+        false => format!(" of at most {bound}"),
     };
     let is_most = *bound == placed.gangs || *proven && charged.is_none();
     let most_gangs = most(is_most, bound.to_string());
-    writeln!(out, "Placed together: {}; in turn it would be {}; {most_gangs}.", placed.gangs, in_turn.gangs)?;
+    writeln!(out, "Placed together: {}{most_gangs}; in turn it would be {}.", placed.gangs, in_turn.gangs)?;
     if let Some(charged) = charged {
         let [all, before, bound] = [charged.placed, charged.in_turn, charged.bound].map(units);
         let most = most(*proven || charged.bound == charged.placed, format!("{bound:.3}"));
-        writeln!(out, "Charged for them: {all:.3}; in turn it would be {before:.3}; {most}.")?;
+        writeln!(out, "Charged for them: {all:.3}{most}; in turn it would be {before:.3}.")?;
     }
     let [ranks, before] = [placed, in_turn].map(|reached| reached.score.own.to_real());
     writeln!(out, "Sum of ranks: {ranks:.3}; in turn it would be {before:.3}.")?;
