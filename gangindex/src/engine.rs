@@ -7,14 +7,15 @@ mod prefetch;
 mod prepare;
 mod run;
 mod serve;
+mod variety;
 
 use std::collections::{BTreeMap, HashMap};
 
 use classad::Limits;
 use foldhash::fast::RandomState;
 use matchmaker::{
-    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Plain, Round, Snapshot, Together,
-    Turn, negotiate_together,
+    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Needs, Plain, Round, Snapshot,
+    Together, Turn, negotiate_together,
 };
 
 use crate::index::asks::Resources;
@@ -219,9 +220,20 @@ impl Finder for Indexed {
         self.kind_of(run, turn, round)
     }
 
+    fn needs<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'s>, round: &mut Round<'s>) -> Option<Needs> {
+        self.needs_of(run, turn, round)
+    }
+
     fn best<'s>(&mut self, run: &mut Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found {
         run.bound.clear();
         self.serve(run, turn, round)
+    }
+
+    fn restart(&mut self, run: &mut Run<'_>) {
+        self.fruitless.restart();
+        self.tables.availability.restart();
+        self.tables.full = self.tables.availability.full_rows(&self.tables.table);
+        run.restart();
     }
 
     fn took(&mut self, run: &mut Run<'_>, round: &mut Round<'_>) {

@@ -1,7 +1,5 @@
 //! Collective placing: the roots of a window get their gangs together, and not one after the other.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -10,8 +8,8 @@ use policy::{Amount, CHARGE, LEAST_CHARGE};
 
 use crate::account_queue::NumberedCharge;
 use crate::charges::{Prices, Seats, charge_by_weights};
-use crate::cycle::{negotiate, negotiate_first};
-use crate::finder::{Cycle, Finder, Round, Turn};
+use crate::cycle::{Ahead, Begun};
+use crate::finder::{Cycle, Finder, Turn};
 use crate::gang::Gang;
 use crate::line::Line;
 use crate::model::{AdId, Config, Snapshot};
@@ -22,6 +20,7 @@ mod alike;
 mod bill;
 mod columns;
 mod listing;
+mod outlook;
 mod quotas;
 
 use listing::{Listings, WindowRoots};
@@ -31,6 +30,9 @@ use listing::{Listings, WindowRoots};
 pub struct Collective {
     /// The most roots that are placed together: the first ones in the order of their turns. The others follow in turn.
     pub window: usize,
+    /// Of a window of at most so many roots, the gangs of all are listed. Of a larger one only those of the parts that may gain, as far as that is
+    /// known of the finder; all others keep their gangs in turn.
+    pub whole: usize,
     /// What one window may cost, in steps of 64 gangs that are looked at.
     pub steps: u64,
     /// The most gangs of one root that are compared.
@@ -65,6 +67,7 @@ impl Default for Collective {
     fn default() -> Collective {
         Collective {
             window: 1000,
+            whole: 256,
             steps: 200_000,
             gangs_max: 1000,
             members_max: 600_000,
@@ -153,62 +156,89 @@ pub fn negotiate_together<F: Finder>(
     collective: &Collective,
 ) -> Together {
     // 1. In turn: what is to be improved on.
-    let first = &*first_roots(snapshot, collective.window);
-    let quiet = Config { explains: false, ..config.clone() };
-    let before = negotiate_first(first, collective.window, &quiet, now, finder);
+    let limits = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
+    let mut begun = Begun::of(snapshot, (config, now, Ahead::Restarts), finder);
+    begun.search(collective.window, finder);
+    let before = begun.so_far().clone();
     let in_turn: BTreeMap<AdId, &Gang> = before.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
     let mut prices = Prices::of(config, now);
     before.charged().for_each(|(gang, charges)| prices.learn(gang, charges));
     // 2. The window: the first roots in that order.
-    let Turns { order: window, guaranteed, names } = turns(first, collective.window, &in_turn, &prices, (config, now));
-    let window = window.as_slice();
-    // 3. The gangs that each root may have, and what they take.
-    let roots = WindowRoots { window, in_turn: &in_turn, guaranteed: &guaranteed, collective };
-    let limits = Config { cycle_steps_max: collective.candidates_max, ..config.clone() };
-    let mut round = Round::of(first, &limits, now, names.iter());
-    round.owners.take_over(&before.costs);
-    let Listings { numbers, gangs, mut effort, pinned, owners } = roots.list(finder, (round, &mut prices));
-    // 4. Place them together.
-    let placed = placing::place(&numbers, Effort { steps: collective.steps, seed: config.seed });
+    let Turns { order: window, guaranteed } = match snapshot.policy {
+        None if !begun.has_postponed => Turns { order: begun.searched.clone(), guaranteed: BTreeSet::new() },
+        _ => turns(snapshot, collective.window, &in_turn, &prices, (config, now)),
+    };
+    let roots = WindowRoots { window: &window, in_turn: &in_turn, guaranteed: &guaranteed, collective };
+    // 3. Which roots may have other gangs than in turn. If there is none, the cycle goes on in turn.
+    let outlook = roots.outlook(finder, &mut begun);
+    let (open, kept) = roots.split(outlook.as_ref());
+    if config.stop.is_set() || open.is_empty() && !begun.has_postponed {
+        begun.search(usize::MAX, finder);
+        return roots.as_in_turn(outlook.map_or(window.len(), |outlook| outlook.bound), begun.finish(finder));
+    }
+    // 4. The gangs of these roots, and what they take. Place them together.
+    begun.restart(&limits, kept.clone(), finder);
+    let settings = roots.settings(&open);
+    let listed = WindowRoots { window: &open, collective: &settings, ..roots };
+    let Listings { numbers, gangs, mut effort } = listed.list(finder, &mut begun, &mut prices);
+    let placed = placing::place(&numbers, Effort { steps: settings.steps, seed: config.seed });
     effort.steps = placed.steps;
     // 5. Take the gangs. If there is no room for all of them, or no quota, it is known to be there for those in turn.
-    let chosen = gangs.chosen(&placed);
+    let chosen = kept.into_iter().chain(gangs.chosen(&placed)).collect();
     let is_kept = |gangs: &Vec<Gang>| quotas::are_kept(snapshot, &gangs.iter().collect::<Vec<_>>(), &mut prices);
     let mut taken = fitting(snapshot, chosen).filter(is_kept).unwrap_or_else(|| {
         window.iter().filter_map(|turn| in_turn.get(&turn.ad).map(|gang| Gang::clone(gang))).collect()
     });
-    let disagreements = if config.verify_gangs { refused(&mut taken, snapshot, config, now) } else { Vec::new() };
+    let checks = (snapshot, config, now);
+    let disagreements = if config.verify_gangs { refused(&mut taken, &in_turn, checks) } else { Vec::new() };
     // 6. Serve the others in turn, and explain the rest.
-    let mut rest = snapshot.after(&taken);
-    let (policy, charges) = quotas::charged(snapshot, &taken, &mut prices).unzip();
-    rest.policy = policy.map(Arc::new);
-    rest.owners_fuel.clone_from(owners.paid());
-    rest.barred.extend(owners.into_barred());
-    let mut cycle = negotiate(&rest, config, now, finder);
+    let mut cycle = match quotas::charged(snapshot, &taken, &mut prices) {
+        None => {
+            let has_gang = snapshot.marks(taken.iter().filter_map(Gang::root));
+            let has_gang = |root: AdId| has_gang.get(root.place()).copied().unwrap_or(false);
+            begun.restart(config, taken, finder);
+            begun.line.begin_again(&window, |root| in_turn.contains_key(&root), has_gang, snapshot);
+            begun.search(usize::MAX, finder);
+            begun.finish(finder)
+        }
+        Some((policy, charges)) => {
+            let mut rest = snapshot.served(&taken);
+            rest.policy = Some(Arc::new(policy));
+            rest.owners_fuel.clone_from(begun.round.owners.paid());
+            rest.barred.extend(begun.round.owners.into_barred());
+            let mut last = Begun::of(&rest, (config, now, Ahead::Nothing), finder);
+            last.take(taken, finder);
+            last.search(usize::MAX, finder);
+            let mut cycle = last.finish(finder);
+            cycle.charges.extend(charges);
+            cycle
+        }
+    };
     cycle.costs.add_earlier(&before.costs);
-    cycle.charges.extend(charges.unwrap_or_default());
     cycle.disagreements.extend(before.disagreements.iter().copied().chain(disagreements));
-    taken.append(&mut cycle.gangs);
     let places: BTreeMap<AdId, usize> = window.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
     let place = |gang: &Gang| gang.root().and_then(|root| places.get(&root).copied());
-    taken.sort_by_key(|gang| place(gang).unwrap_or(usize::MAX));
-    cycle.gangs = taken;
+    cycle.gangs.sort_by_cached_key(|gang| place(gang).unwrap_or(usize::MAX));
     let together: BTreeMap<AdId, &Gang> = cycle.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
-    let reached = Reached::of(window, &together);
+    let reached = Reached::of(&window, &together);
     let charged = (collective.weight != Weight::One).then(|| {
-        let [together, in_turn] = [&together, &in_turn].map(|gangs| charged(window, &numbers, gangs));
+        let [together, in_turn] = [&together, &in_turn].map(|gangs| charged(&window, &numbers, gangs));
         Charged { placed: together, in_turn, bound: placed.bound.max(together) }
     });
-    let bound = usize::try_from(placed.roots_bound).unwrap_or(usize::MAX);
+    // of a part of the window nothing is known but what the outlook says
+    let is_whole = open.len() == window.len();
+    let of_placement = usize::try_from(placed.roots_bound).ok().filter(|_| is_whole);
+    let of_outlook = outlook.map(|outlook| outlook.bound);
+    let bound = of_placement.into_iter().chain(of_outlook).min().unwrap_or(usize::MAX).max(reached.gangs);
     let is_passed_over = |root: &AdId| places.contains_key(root) && !together.contains_key(root);
     let passed_over = in_turn.iter().filter(|(root, _)| is_passed_over(root));
     Together {
         placed: reached,
-        in_turn: Reached::of(window, &in_turn),
-        bound: bound.max(reached.gangs),
+        in_turn: Reached::of(&window, &in_turn),
+        bound,
         charged,
-        proven: placed.proven,
-        pinned,
+        proven: is_whole && placed.proven || !is_whole && reached.gangs == bound,
+        pinned: roots.pinned(),
         effort,
         passed_over: passed_over.map(|(_, gang)| Gang::clone(gang)).collect(),
         cycle,
@@ -221,11 +251,16 @@ fn charged(window: &[Turn<'_>], numbers: &Window, gangs: &BTreeMap<AdId, &Gang>)
     placed.map(|(_, root)| u128::from(root.weight)).sum()
 }
 
-/// Takes out the gangs that the evaluator does not confirm, which is a defect of the index: their roots.
-fn refused(gangs: &mut Vec<Gang>, snapshot: &Snapshot, config: &Config, now: i64) -> Vec<AdId> {
+/// Takes out the gangs that the evaluator does not confirm, which is a defect of the index: their roots. It has confirmed those in turn.
+fn refused(
+    gangs: &mut Vec<Gang>,
+    in_turn: &BTreeMap<AdId, &Gang>,
+    (snapshot, config, now): (&Snapshot, &Config, i64),
+) -> Vec<AdId> {
     let mut refused = Vec::new();
     gangs.retain(|gang| {
-        let holds = verify(snapshot, gang, config, now).is_ok();
+        let is_known = gang.root().is_some_and(|root| in_turn.get(&root).is_some_and(|known| *known == gang));
+        let holds = is_known || verify(snapshot, gang, config, now).is_ok();
         refused.extend(gang.root().filter(|_| !holds));
         holds
     });
@@ -276,32 +311,6 @@ struct Turns<'s> {
     order: Vec<Turn<'s>>,
     /// The roots with gangs that are guaranteed to their accounts.
     guaranteed: BTreeSet<AdId>,
-    /// The submitters in the order of their numbers.
-    names: Vec<Arc<str>>,
-}
-
-/// A root by its band, its priority and its age.
-type ByAge = (Reverse<i32>, Reverse<i32>, i64, AdId);
-
-/// A snapshot with only those roots that can be among the first `count`, whichever roots get a gang: the first `count` of each submitter. With
-/// accounts, all roots stay.
-fn first_roots(snapshot: &Snapshot, count: usize) -> Cow<'_, Snapshot> {
-    let mut waiting: BTreeMap<&str, Vec<ByAge>> = BTreeMap::new();
-    for root in snapshot.roots.iter().filter(|_| snapshot.policy.is_none() && snapshot.roots.len() > count) {
-        let band = snapshot.bands.get(&root.ad).copied().unwrap_or(0);
-        waiting.entry(&root.submitter).or_default().push((Reverse(band), Reverse(root.priority), root.since, root.ad));
-    }
-    if waiting.values().all(|roots| roots.len() <= count) {
-        return Cow::Borrowed(snapshot);
-    }
-    let mut first = BTreeSet::new();
-    for roots in waiting.values_mut() {
-        roots.sort_unstable();
-        first.extend(roots.iter().take(count).map(|root| root.3));
-    }
-    let mut some = snapshot.clone();
-    some.roots.retain(|root| first.contains(&root.ad));
-    Cow::Owned(some)
 }
 
 /// The first roots in the order of their turns, in a cycle that finds these gangs.
@@ -314,7 +323,7 @@ fn turns<'s>(
 ) -> Turns<'s> {
     let mut line = Line::of(snapshot);
     line.set_prices(prices);
-    let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new(), names: line.names() };
+    let mut turns = Turns { order: Vec::new(), guaranteed: BTreeSet::new() };
     let mut charge = NumberedCharge::default();
     while turns.order.len() < count {
         let Some(turn) = line.next() else { break };

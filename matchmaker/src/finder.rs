@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::budget::{CycleCosts, Owners, StepShares};
 use policy::Amount;
 
+use crate::capacity::Ask;
 use crate::charges::MemberCharges;
+use crate::cycle::Ahead;
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Root, Snapshot};
 use crate::plain::{Found, Listed};
@@ -34,7 +36,7 @@ pub trait Finder {
         BTreeMap::new()
     }
 
-    /// Up to so many gangs of a root, as long as the cycle has taken nothing. Of gangs that differ only in offers that are
+    /// Up to so many gangs of a root, of what the cycle has left. Of gangs that differ only in offers that are
     /// [alike](Finder::alike), the one with the first offers is listed. `None` if only the evaluator knows them.
     fn list<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>, _: usize) -> Option<Listed> {
         None
@@ -46,8 +48,18 @@ pub trait Finder {
         None
     }
 
+    /// What every gang of a root needs, whatever is taken: for each port to which only few offers can be bound, those offers and what the
+    /// gang takes of one of them. `None` if that is not known. May be asked until the next cycle begins.
+    fn needs<'s>(&mut self, _: &mut Self::Run<'s>, _: &Turn<'s>, _: &mut Round<'s>) -> Option<Needs> {
+        None
+    }
+
     /// The best gang of a root as things are now.
     fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found;
+
+    /// Begins a cycle again that was begun with [`Ahead::Restarts`]: nothing has been searched, and nothing is taken. A finder that remembers no
+    /// more than the ads has nothing to do.
+    fn restart(&mut self, _: &mut Self::Run<'_>) {}
 
     /// Is called when a gang has been added to the cycle: the last one.
     fn took(&mut self, run: &mut Self::Run<'_>, round: &mut Round<'_>);
@@ -61,6 +73,9 @@ pub trait Finder {
     /// What is kept of explanations until the next cycle.
     fn explained(&mut self) -> &mut Explained;
 }
+
+/// Lists of offers, each with what is taken of it: of each list one offer is needed.
+pub type Needs = Vec<Vec<(AdId, Ask)>>;
 
 /// A root that is to be searched.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +159,8 @@ pub struct Round<'s> {
     pub owners: Owners,
     /// There will be no other search in this cycle.
     pub last: bool,
+    /// Whether the cycle may be begun again.
+    pub ahead: Ahead,
     /// The result so far.
     pub cycle: Cycle,
     /// What is left in the pool.
@@ -164,7 +181,8 @@ impl<'s> Round<'s> {
         let counting = snapshot.policy.iter().flat_map(|policy| &policy.counting);
         counting.chain(&snapshot.owners_fuel).for_each(|(namespace, fuel)| owners.pay(namespace, *fuel));
         let left = Left { pool: snapshot.as_it_began(), counted: 0 };
-        Round { snapshot, config, now, shares, owners, last: false, cycle: Cycle::default(), left }
+        let (last, ahead, cycle) = (false, Ahead::Nothing, Cycle::default());
+        Round { snapshot, config, now, shares, owners, last, ahead, cycle, left }
     }
 
     /// Records the submitters and the namespaces that have cost too much.

@@ -56,9 +56,9 @@ pub use charges::{
 };
 pub use collective::{Charged, Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};
 pub use consent::Consent;
-pub use cycle::negotiate;
+pub use cycle::{Ahead, negotiate};
 pub use explain::{Shortage, bar, shortage, structural, tried};
-pub use finder::{Answer, Asked, Cycle, Explained, Finder, Left, Round, Turn};
+pub use finder::{Answer, Asked, Cycle, Explained, Finder, Left, Needs, Round, Turn};
 pub use gang::{Edge, Gang, Member, Members, Place, place};
 pub use introduce::{introduce, read_by_root};
 pub use lack::Lack;

@@ -90,6 +90,23 @@ impl<'s> Line<'s> {
         }
     }
 
+    /// Begins again when some roots that were served got other gangs than before: those that have none now wait again. Not for accounts.
+    pub(crate) fn begin_again(
+        &mut self,
+        served: &[Turn<'_>],
+        had_gang: impl Fn(AdId) -> bool,
+        has_gang: impl Fn(AdId) -> bool,
+        snapshot: &Snapshot,
+    ) {
+        let Line::Submitters(queue) = self else { return };
+        // the next one is the last in its list: mostly, none has to be moved
+        for turn in served.iter().rev() {
+            let band = snapshot.bands.get(&turn.ad).copied().unwrap_or(0);
+            queue.revise(turn, band, (had_gang(turn.ad), has_gang(turn.ad)));
+        }
+        queue.begin_again();
+    }
+
     /// The root that was served last has no gang in this cycle.
     pub(crate) fn not_found(&mut self) {
         match self {

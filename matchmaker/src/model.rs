@@ -257,15 +257,45 @@ impl Snapshot {
         Snapshot { ads: Arc::new(ads), taken: Arc::clone(&self.taken), ..Snapshot::default() }
     }
 
+    /// The same pool with only some of its roots.
+    pub(crate) fn with_roots(&self, is_kept: impl Fn(&Root) -> bool) -> Snapshot {
+        let Snapshot { ads, taken, blank, roots, bands, held, policy, frugal, barred, owners_fuel } = self;
+        Snapshot {
+            ads: Arc::clone(ads),
+            taken: Arc::clone(taken),
+            blank: blank.clone(),
+            roots: roots.iter().filter(|root| is_kept(root)).cloned().collect(),
+            bands: bands.clone(),
+            held: held.clone(),
+            policy: policy.clone(),
+            frugal: frugal.clone(),
+            barred: barred.clone(),
+            owners_fuel: owners_fuel.clone(),
+        }
+    }
+
+    /// The same pool without the roots of these gangs, which count for their submitters. What the gangs take is not taken.
+    pub(crate) fn served(&self, gangs: &[Gang]) -> Snapshot {
+        let placed = self.marks(gangs.iter().filter_map(Gang::root));
+        let is_placed = |root: &Root| placed.get(root.ad.0).copied().unwrap_or(false);
+        let mut served = self.with_roots(|root| !is_placed(root));
+        for root in self.roots.iter().filter(|root| is_placed(root)) {
+            *served.held.entry(root.submitter.to_string()).or_default() += 1;
+        }
+        served
+    }
+
+    /// By place of an ad: whether it is one of these.
+    pub(crate) fn marks(&self, ads: impl Iterator<Item = AdId>) -> Vec<bool> {
+        let mut marks = vec![false; self.len()];
+        ads.for_each(|ad| marks.get_mut(ad.0).into_iter().for_each(|mark| *mark = true));
+        marks
+    }
+
     /// The same pool when these gangs are held, without their roots.
     #[must_use]
     pub fn after(&self, gangs: &[Gang]) -> Snapshot {
-        let mut after = self.clone();
-        let placed: BTreeSet<AdId> = gangs.iter().filter_map(Gang::root).collect();
-        for root in self.roots.iter().filter(|root| placed.contains(&root.ad)) {
-            *after.held.entry(root.submitter.to_string()).or_default() += 1;
-        }
-        after.roots.retain(|root| !placed.contains(&root.ad));
+        let mut after = self.served(gangs);
         for member in gangs.iter().flat_map(|gang| &gang.members) {
             after.take(member.ad, &member.ask);
         }

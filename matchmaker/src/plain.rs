@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 
 use crate::assembly::{Assembly, EdgeOutcome};
 use crate::budget::Owners;
-use crate::capacity::Ask;
+use crate::finder::Needs;
 use crate::gang::{Edge, Gang};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::sets::SetSizes;
@@ -100,9 +100,8 @@ pub struct Listed {
     pub gangs: Vec<Gang>,
     /// There may be others.
     pub has_more: bool,
-    /// What all gangs of the root need, also those that are not listed: offers of which each has one, with what it takes of it. A list for
-    /// each port of which it is known, if few offers can be bound there.
-    pub needs: Vec<Vec<(AdId, Ask)>>,
+    /// What all gangs of the root need that is free now, also those that are not listed.
+    pub needs: Needs,
     /// How many steps the search took.
     pub steps: u64,
 }

@@ -84,11 +84,29 @@ impl<'s> Queue<'s> {
         self.submitters.iter().map(|submitter| &submitter.name)
     }
 
+    /// A root that was served had a gang, or none, and now has one, or none: without one it waits again, once [`Queue::begin_again`] is called.
+    pub(crate) fn revise(&mut self, turn: &Turn<'_>, band: i32, (had, has): (bool, bool)) {
+        let Some(submitter) = self.submitters.get_mut(turn.submitter) else { return };
+        submitter.gangs = submitter.gangs.saturating_sub(u64::from(had)).saturating_add(u64::from(has));
+        if !has {
+            submitter.waiting.push(Waiting::of(turn, band));
+        }
+    }
+
+    /// Begins again with the roots that wait.
+    pub(crate) fn begin_again(&mut self) {
+        self.submitters.iter_mut().for_each(|submitter| submitter.waiting.sort_unstable());
+        self.put_in_order();
+    }
+
+    fn put_in_order(&mut self) {
+        let submitters = self.submitters.iter().enumerate();
+        self.order = submitters.filter_map(|(number, submitter)| submitter.place(number)).collect();
+    }
+
     /// Postpones the root that was served last: it comes once more when all others are done.
     pub(crate) fn postpone(&mut self, turn: &Turn<'_>) {
-        let Turn { number, ad, excludes, submitter, root } = *turn;
-        let (band, priority, since, ad) = (self.last.0, root.priority, Reverse(root.since), Reverse(ad));
-        self.postponed.push((submitter, Waiting { band, priority, since, ad, number: as_u32(number), excludes }));
+        self.postponed.push((turn.submitter, Waiting::of(turn, self.last.0)));
     }
 
     /// Begins again with the postponed roots. Returns the numbers of their submitters.
@@ -98,8 +116,7 @@ impl<'s> Queue<'s> {
                 submitter.waiting.push(waiting);
             }
         }
-        let submitters = self.submitters.iter().enumerate();
-        self.order = submitters.filter_map(|(number, submitter)| submitter.place(number)).collect();
+        self.put_in_order();
         self.order.iter().map(|(_, _, number)| *number).collect()
     }
 
@@ -130,6 +147,15 @@ impl<'s> Queue<'s> {
         if self.order.len() > 1 && before.is_some_and(|before| self.order.remove(&before)) {
             self.order.extend(submitter.place(number));
         }
+    }
+}
+
+impl Waiting {
+    /// The root of a turn, of this band.
+    fn of(turn: &Turn<'_>, band: i32) -> Waiting {
+        let Turn { number, ad, excludes, root, .. } = *turn;
+        let (priority, since, ad) = (root.priority, Reverse(root.since), Reverse(ad));
+        Waiting { band, priority, since, ad, number: as_u32(number), excludes }
     }
 }
 

@@ -22,6 +22,7 @@ mod fixed;
 mod flow;
 mod model;
 mod objective;
+mod outlook;
 mod place;
 mod prices;
 mod settle;
@@ -30,5 +31,6 @@ mod walk;
 
 pub use model::{Choice, Column, Root, Seat, Take, Window};
 pub use objective::{SCORE_MAX, Score};
+pub use outlook::{Outlook, outlook};
 pub use place::{Effort, Placed, place};
 pub use prices::bound_at;

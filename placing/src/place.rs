@@ -14,7 +14,7 @@ use crate::state::{Problem, State};
 use crate::walk::Walk;
 
 /// Rounds of prices before the first order by price, and after each, up to a number.
-const ROUNDS: (u64, u64, u64) = (100, 50, 1000);
+const ROUNDS: (u64, u64, u64) = (50, 50, 1000);
 /// The costs of an order by price vary by up to this much when the order is made again.
 const NOISE: u64 = ONE / 8;
 

@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::best::Steps;
 use crate::fixed::{Exponential, ONE, log_ratio};
-use crate::model::{Column, Root, Window};
+use crate::model::{Column, Lists, Root, Window};
 
 /// The temperature of the first round.
 const HOT: u64 = ONE / 7;
@@ -51,6 +51,16 @@ impl Prices {
                 self.per_unit.clone_from(&rounds.before);
             }
         }
+    }
+
+    /// Of one unit of a resource.
+    pub(crate) fn of(&self, resource: usize) -> u64 {
+        self.per_unit.get(resource).copied().unwrap_or(0)
+    }
+
+    /// By root: by how much its value exceeds the cost of what it takes, in parts of [`ONE`].
+    pub(crate) fn profits(&self, window: &Window, lists: &Lists) -> Vec<u64> {
+        profits(window, lists, &values(window), &self.per_unit)
     }
 
     /// What a column costs.
@@ -96,7 +106,12 @@ fn worth_of_all(window: &Window, per_unit: &[u64]) -> u128 {
 }
 
 fn bound(window: &Window, values: &[u64], per_unit: &[u64]) -> u128 {
-    let lists = window.lists();
+    let profits = profits(window, &window.lists(), values, per_unit);
+    profits.into_iter().map(u128::from).fold(worth_of_all(window, per_unit), u128::saturating_add)
+}
+
+/// By root: by how much its value exceeds the cost of what it takes at least.
+fn profits(window: &Window, lists: &Lists, values: &[u64], per_unit: &[u64]) -> Vec<u64> {
     let cheapest = |columns: &[Column]| columns.iter().map(|column| cost(per_unit, column)).min();
     let cheapest: Vec<Option<u64>> = lists.all.iter().map(|columns| cheapest(columns)).collect();
     let cheapest = |list: &usize| cheapest.get(*list).copied().flatten();
@@ -106,8 +121,7 @@ fn bound(window: &Window, values: &[u64], per_unit: &[u64]) -> u128 {
         }
         needs.iter().try_fold(0u64, |sum, list| Some(sum.saturating_add(cheapest(list)?)))
     });
-    let profits = costs.zip(values).map(|(cost, value)| cost.map_or(0, |cost| u128::from(value.saturating_sub(cost))));
-    profits.fold(worth_of_all(window, per_unit), u128::saturating_add)
+    costs.zip(values).map(|(cost, value)| cost.map_or(0, |cost| value.saturating_sub(cost))).collect()
 }
 
 /// The prices of one round after the other.

@@ -61,6 +61,8 @@ struct Search {
     room: (usize, usize),
     /// It found nothing in this cycle, or would have found nothing.
     cycle: u64,
+    /// The cycle in which it was made.
+    made: u64,
 }
 
 impl Search {
@@ -133,6 +135,11 @@ impl Fruitless {
         }
     }
 
+    /// Nothing is taken in the cycle any more: what was searched in it since then may find something.
+    pub(super) fn restart(&mut self) {
+        self.searches.retain(|_, search| search.made != self.cycle);
+    }
+
     /// Notes what is taken at the end of a cycle.
     pub(super) fn end(&mut self, pool: &Snapshot) {
         self.taken = Arc::clone(pool.taken());
@@ -198,7 +205,14 @@ impl Fruitless {
             self.roots = Bits::none(snapshot.len());
         }
         let (exclusions, barred) = ((*exclusions).clone(), owners.barred().clone());
-        let search = Search { root: Arc::clone(root), exclusions, barred, room: room(config), cycle: self.cycle };
+        let search = Search {
+            root: Arc::clone(root),
+            exclusions,
+            barred,
+            room: room(config),
+            cycle: self.cycle,
+            made: self.cycle,
+        };
         self.searches.insert(root.key.clone(), search);
         self.roots.set(id.place(), true);
     }

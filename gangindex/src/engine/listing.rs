@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Ask, Gang, Listed, Round, Score, Snapshot, Turn};
+use matchmaker::{AdId, Ask, Gang, Listed, Needs, Round, Score, Snapshot, Turn};
 use smallvec::{SmallVec, smallvec};
 
 use super::run::Run;
+use super::variety::{Rows, Variety};
 use super::{Indexed, Tables, as_u64};
 use crate::search::candidates::{Candidates, Known};
 use crate::search::join_partitions::JoinedPort;
@@ -19,9 +20,6 @@ const COMPARED_MAX: usize = 4_000_000;
 
 /// If more rows than that can be bound to a port, the port is hardly what a gang lacks.
 const NEEDED_MAX: usize = 512;
-
-/// The rows of a gang, by port.
-type Rows = SmallVec<[u32; 4]>;
 
 /// Rows by all that roots can tell of them: of rows with equal numbers nothing differs that matters.
 struct Signatures {
@@ -82,12 +80,8 @@ impl Signatures {
 impl Indexed {
     /// The candidate sets of the ports of a root, if the index alone lists its gangs.
     fn listed_by_index(&self, run: &Run<'_>, turn: &Turn<'_>) -> Option<Vec<usize>> {
-        let (_, of_key) = run.key(turn.number).filter(|_| run.aside(turn.number).is_none())?;
-        let number = as_usize(of_key.class);
-        let class = run.classes.get(number).filter(|class| class.star && !turn.excludes)?;
-        let is_whole = |port: &usize| run.joined_ports.get(*port).is_some_and(Option::is_some);
-        let is_known = class.ports.iter().skip(1).all(is_whole) && !self.meets_itself(run, number, turn);
-        is_known.then(|| class.ports.clone())
+        let (class, ports) = known_ports(run, turn)?;
+        Some(ports).filter(|_| !turn.excludes && !self.meets_itself(run, class, turn))
     }
 
     /// What roots have in common whose gangs are the same but for themselves, see [`matchmaker::Finder::kind`].
@@ -133,7 +127,18 @@ impl Indexed {
         let mut hubs: BTreeMap<usize, Bits> = BTreeMap::new();
         for (first, rest) in stars.iter().filter_map(|ports| ports.split_first()) {
             let Some(hub) = run.candidate_sets.get(*first) else { continue };
-            rest.iter().for_each(|port| hubs.entry(*port).or_insert_with(|| Bits::none(rows)).or(&hub.may));
+            let is_scarce =
+                |set: &&usize| run.candidate_sets.get(**set).is_some_and(|set| set.may.count() <= NEEDED_MAX);
+            let plenty = hub.may.count() > NEEDED_MAX && rest.iter().any(|set| is_scarce(&set));
+            if plenty {
+                signatures.alone.or(&hub.may);
+            }
+            for port in rest {
+                let hubs = hubs.entry(*port).or_insert_with(|| Bits::none(rows));
+                if !plenty {
+                    hubs.or(&hub.may);
+                }
+            }
         }
         let mut known = self.tables.known();
         for (port, hub) in &hubs {
@@ -156,6 +161,23 @@ impl Indexed {
         self.tables.group(&mut signatures, &all, round.snapshot, &mut run.likewise)
     }
 
+    /// What every gang of a root needs, see [`matchmaker::Finder::needs`].
+    pub(super) fn needs_of(&mut self, run: &Run<'_>, turn: &Turn<'_>, round: &mut Round<'_>) -> Option<Needs> {
+        let (_, ports) = known_ports(run, turn)?;
+        let left = round.shares.left(turn.submitter);
+        self.tables.table.words.meter.begin(left);
+        let mut known = self.tables.known();
+        let needed = needed(&ports, run, &mut known, |_, _, _| true);
+        let doubt = known.doubt;
+        let (steps, dry) = self.tables.table.words.meter.end();
+        let rows: usize = needed.iter().map(|(_, rows)| rows.len()).sum();
+        round.shares.pay(turn.submitter, steps.saturating_add(as_u64(rows.div_ceil(ROWS_OF_A_STEP))));
+        if doubt || dry || left == 0 {
+            return None;
+        }
+        Some(needed.into_iter().map(|(ask, rows)| self.offers(ask, &rows)).collect())
+    }
+
     /// The gangs of a root, see [`matchmaker::Finder::list`].
     pub(super) fn list_of(
         &mut self,
@@ -176,11 +198,11 @@ impl Indexed {
         let is_in = |row: u32, candidates: &Candidates, known: &mut Known<'_>| {
             !left_out.get(as_usize(row)) && known.has_room(row, candidates)
         };
-        let (mut found, mut looked, mut has_more) = (Vec::new(), 0usize, false);
+        let (mut found, mut count, mut looked, mut place) = (Vec::new(), 0usize, 0usize, 0);
+        // once there are too many gangs: what is needed, and the ones that are chosen
+        let mut many: Option<(Vec<(u32, Vec<u32>)>, Variety)> = None;
         run.candidate_sets.get_mut(*first)?.order(&mut known);
-        let mut place = 0;
-        'rows: while let Some((at, row)) =
-            run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
+        while let Some((at, row)) = run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
         {
             (place, looked) = (at + 1, looked + 1);
             let hub = run.candidate_sets.get(*first)?;
@@ -192,27 +214,35 @@ impl Indexed {
             let mut gangs: SmallVec<[(Score, Rows); 1]> = smallvec![(own, smallvec![row])];
             for port in rest {
                 let candidates = run.candidate_sets.get(*port)?;
-                let mut joined = run.joined_ports.get(*port)?.as_ref()?.joined(row, &mut known);
+                let mut joined = run.joined_ports.get_mut(*port)?.as_mut()?.joined(row, &mut known);
                 looked += joined.len();
                 joined.retain(|row| is_in(*row, candidates, &mut known));
-                let mut more = SmallVec::with_capacity(gangs.len().saturating_mul(joined.len()).min(cap));
-                for (score, rows) in &gangs {
-                    for row in joined.iter().take((cap + 1).saturating_sub(more.len())) {
-                        let score = score.plus(&candidates.score(*row, known.table, known.ranks)?);
-                        more.push((score, rows.iter().copied().chain([*row]).collect()));
-                    }
-                }
-                gangs = more;
+                many.iter().for_each(|(_, variety)| variety.choose(&mut joined));
+                gangs = extended(&gangs, &joined, cap.max(NEEDED_MAX), |row| {
+                    candidates.score(row, known.table, known.ranks)
+                })?;
             }
-            for gang in gangs {
-                has_more = found.len() >= cap;
-                if has_more {
-                    break 'rows;
+            if let Some((_, variety)) = &mut many {
+                variety.add(gangs);
+            } else {
+                count += gangs.len();
+                found.push(gangs);
+                if count > cap {
+                    let needed = needed(&ports, run, &mut known, is_in);
+                    let mut variety = Variety::of(needed.iter().flat_map(|(_, rows)| rows.iter().copied()), cap);
+                    std::mem::take(&mut found).into_iter().for_each(|gangs| variety.add(gangs));
+                    many = Some((needed, variety));
                 }
-                found.push(gang);
+            }
+            if many.as_ref().is_some_and(|(_, variety)| variety.is_done()) {
+                break;
             }
         }
-        let needed = if has_more { needed(&ports, &left_out, run, &mut known) } else { Vec::new() };
+        let has_more = many.is_some();
+        let (needed, found) = match many {
+            Some((needed, variety)) => (needed, variety.gangs),
+            None => (Vec::new(), found.into_iter().flatten().collect()),
+        };
         looked += needed.iter().map(|(_, rows)| rows.len()).sum::<usize>();
         let doubt = known.doubt;
         let (steps, dry) = self.tables.table.words.meter.end();
@@ -226,15 +256,45 @@ impl Indexed {
     }
 }
 
+/// Gangs with one more row each, at most so many. `None` if the score of a row is not known.
+fn extended(
+    gangs: &[(Score, Rows)],
+    joined: &[u32],
+    most: usize,
+    score: impl Fn(u32) -> Option<Score>,
+) -> Option<SmallVec<[(Score, Rows); 1]>> {
+    let mut extended = SmallVec::with_capacity(gangs.len().saturating_mul(joined.len()).min(most));
+    for (of_gang, rows) in gangs {
+        for row in joined.iter().take((most + 1).saturating_sub(extended.len())) {
+            extended.push((of_gang.plus(&score(*row)?), rows.iter().copied().chain([*row]).collect()));
+        }
+    }
+    Some(extended)
+}
+
+/// The number of the class of a root and the candidate sets of its ports, if nothing of them is left to the evaluator.
+fn known_ports(run: &Run<'_>, turn: &Turn<'_>) -> Option<(usize, Vec<usize>)> {
+    let (_, of_key) = run.key(turn.number).filter(|_| run.aside(turn.number).is_none())?;
+    let number = as_usize(of_key.class);
+    let class = run.classes.get(number).filter(|class| class.star)?;
+    let is_whole = |port: &usize| run.joined_ports.get(*port).is_some_and(Option::is_some);
+    class.ports.iter().skip(1).all(is_whole).then(|| (number, class.ports.clone()))
+}
+
 /// The rows of which every gang has one, with the number of what is asked of them: of each port that few rows can be bound to.
-fn needed(ports: &[usize], left_out: &Bits, run: &Run<'_>, known: &mut Known<'_>) -> Vec<(u32, Vec<u32>)> {
+fn needed(
+    ports: &[usize],
+    run: &Run<'_>,
+    known: &mut Known<'_>,
+    is_in: impl Fn(u32, &Candidates, &mut Known<'_>) -> bool,
+) -> Vec<(u32, Vec<u32>)> {
     let mut needed = Vec::new();
     for candidates in ports.iter().filter_map(|port| run.candidate_sets.get(*port)) {
         if candidates.may.count() > NEEDED_MAX {
             continue;
         }
-        let mut rows: Vec<u32> = candidates.may.iter().filter(|row| !left_out.get(as_usize(*row))).collect();
-        rows.retain(|row| known.has_room(*row, candidates) && candidates.passes(*row, known));
+        let mut rows: Vec<u32> = candidates.may.iter().collect();
+        rows.retain(|row| is_in(*row, candidates, known) && candidates.passes(*row, known));
         needed.push((candidates.ask, rows));
     }
     needed
@@ -290,8 +350,9 @@ impl Indexed {
     fn offers(&mut self, ask: u32, rows: &[u32]) -> Vec<(AdId, Ask)> {
         let offer = |row: &u32| {
             let place = self.tables.table.rows.get(as_usize(*row))?.place();
-            let ask = self.tables.availability.take_of(ask, place).map(|take| take.ask.clone()).unwrap_or_default();
-            Some((AdId::at(place), ask))
+            // one that never has as much is no offer for it
+            let take = self.tables.availability.take_of(ask, place)?;
+            Some((AdId::at(place), take.ask.clone()))
         };
         rows.iter().filter_map(offer).collect()
     }

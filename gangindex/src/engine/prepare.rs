@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use classad::Expr;
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Config, Root, Round, SIDE_SHARE, Snapshot};
+use matchmaker::{AdId, Ahead, Config, Root, Round, SIDE_SHARE, Snapshot};
 use smallvec::SmallVec;
 
 use super::run::{Admitted, Example, Making, OfKey, Planned, Run, UNREAD};
@@ -41,6 +41,9 @@ impl Indexed {
         self.stats = Stats::default();
         let mut run = Run::of(round);
         self.classify(round, &mut run);
+        if round.ahead == Ahead::Restarts {
+            run.keep();
+        }
         self.stats.classes = as_u64(run.classes.len());
         self.stats.conditions = as_u64(self.tables.preds.len());
         run

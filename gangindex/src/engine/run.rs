@@ -45,6 +45,16 @@ pub struct Run<'s> {
     pub(super) whys: Whys,
     /// Rows that are like another one, which is listed for them.
     pub(super) likewise: Bits,
+    /// What the cycle has begun with, if it may be begun again.
+    fresh: Option<Fresh>,
+}
+
+/// What changes in a cycle, as it was at its beginning.
+struct Fresh {
+    classes: usize,
+    candidate_sets: Vec<Candidates>,
+    joined_ports: Vec<Option<JoinedPort>>,
+    aside: BTreeMap<u32, Example>,
 }
 
 /// The keys of the roots of a cycle.
@@ -82,11 +92,41 @@ impl<'s> Run<'s> {
             bound: Vec::new(),
             whys: Whys::default(),
             likewise: Bits::none(0),
+            fresh: None,
         }
     }
 }
 
 impl Run<'_> {
+    /// Keeps what the cycle has begun with.
+    pub(super) fn keep(&mut self) {
+        let (candidate_sets, joined_ports) = (self.candidate_sets.clone(), self.joined_ports.clone());
+        let (classes, aside) = (self.classes.len(), self.making.aside.clone());
+        self.fresh = Some(Fresh { classes, candidate_sets, joined_ports, aside });
+    }
+
+    /// Begins again with what was kept. Keys that were prepared since then are put aside again.
+    pub(super) fn restart(&mut self) {
+        let Some(fresh) = &self.fresh else { return };
+        self.candidate_sets.clone_from(&fresh.candidate_sets);
+        self.joined_ports.clone_from(&fresh.joined_ports);
+        self.classes.truncate(fresh.classes);
+        self.making.aside.clone_from(&fresh.aside);
+        for key in fresh.aside.keys() {
+            self.roots.of_key.get_mut(as_usize(*key)).into_iter().for_each(|of_key| *of_key = None);
+        }
+        let sets = self.candidate_sets.len();
+        self.making.candidates_of.retain(|_, set| *set < sets);
+        self.making.class_ids.retain(|_, class| *class < fresh.classes);
+        for class in &mut self.classes {
+            let of_port = class.ports.iter().filter_map(|port| self.candidate_sets.get(*port));
+            class.exhausted = of_port.into_iter().any(|candidates| !candidates.may.any());
+            (class.progress, class.choices, class.budget_exceeded) = (Progress::default(), None, false);
+        }
+        (self.choices_held, self.whys, self.likewise) = (0, Whys::default(), Bits::none(0));
+        self.bound.clear();
+    }
+
     /// The key of a root that was put aside before it was prepared; [`UNREAD`] if it was put aside before it was read.
     pub(super) fn aside(&self, number: usize) -> Option<u32> {
         if self.roots.unread.contains(&number) {

@@ -92,6 +92,11 @@ impl Availability {
         if !Arc::ptr_eq(snapshot.list(), &self.stock.ads) {
             self.count_all(snapshot, kept.unwrap_or(&SnapshotDiff::default()));
         }
+        self.restart();
+    }
+
+    /// Nothing is taken in the cycle.
+    pub(crate) fn restart(&mut self) {
         self.free.clone_from(&self.stock.free);
         self.full.clone_from(&self.stock.full);
     }

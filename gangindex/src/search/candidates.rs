@@ -13,7 +13,7 @@ use crate::search::order::{LazySort, Order};
 use crate::table::{Bits, Cell, Table, as_usize};
 
 /// The candidates of all roots with one plan at a port.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Candidates {
     /// The conditions and ranks of the port.
     pub(crate) plan: PortPlan,

@@ -12,7 +12,7 @@ use crate::table::{Bits, Columns, StringTable, Table, as_u32, as_usize};
 use crate::term::{CompiledExpr, RowContext};
 
 /// A port that hangs on port 0: its candidates by offer class, because each offer class joins in its own way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct JoinedPort {
     pub(crate) port: usize,
     partitions: Vec<JoinPartition>,
@@ -23,7 +23,7 @@ pub(crate) struct JoinedPort {
     pub(crate) unjoinable: Bits,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct JoinPartition {
     /// What must be true of the partners at port 0 and at this port together.
     joins: Vec<CompiledExpr>,
@@ -41,12 +41,14 @@ struct JoinPartition {
     /// that the joins read, if it has few, or by the codes of all columns.
     cursors: Vec<Option<Cursor>>,
     many: HashMap<HubCodes, Cursor, RandomState>,
+    /// All candidates that agree, by the code of the only column that the joins read, if it has few. None that is not known.
+    by_code: Vec<Option<Vec<u32>>>,
     /// Rows of port 0 for which no candidate is left here.
     unjoinable: Bits,
 }
 
 /// Candidates that show the same in what must be equal.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct List {
     rows: Vec<u32>,
     /// The joins are true of every row that is looked up here: all are equalities of texts.
@@ -130,18 +132,10 @@ impl JoinedPort {
     }
 
     /// The candidates that agree with a partner at port 0, whether they have room or not.
-    pub(crate) fn joined(&self, hub: u32, known: &mut Known<'_>) -> Vec<u32> {
+    pub(crate) fn joined(&mut self, hub: u32, known: &mut Known<'_>) -> Vec<u32> {
         let mut rows = Vec::new();
-        for partition in &self.partitions {
-            let list = partition.lists.get(as_usize(partition.list_for(hub, known.table)));
-            let Some(list) = list else { continue };
-            known.table.words.meter.spend(1);
-            match list.agrees {
-                true => rows.extend_from_slice(&list.rows),
-                false => {
-                    rows.extend(list.rows.iter().filter(|row| known.agree(&partition.joins, hub, **row, self.port)));
-                }
-            }
+        for partition in &mut self.partitions {
+            partition.joined(hub, self.port, known, &mut rows);
         }
         rows
     }
@@ -191,8 +185,44 @@ impl JoinPartition {
             equal.extend(join.equality(port));
         }
         let (keys, lists, cursors, many) = (HashMap::default(), Vec::new(), Vec::new(), HashMap::default());
-        let lists_by_code = Vec::new();
-        JoinPartition { joins, hub, equal, keys, lists_by_code, lists, cursors, many, unjoinable: Bits::default() }
+        let (lists_by_code, by_code, unjoinable) = (Vec::new(), Vec::new(), Bits::default());
+        JoinPartition { joins, hub, equal, keys, lists_by_code, lists, cursors, many, by_code, unjoinable }
+    }
+
+    /// Adds the candidates that agree with a partner at port 0.
+    fn joined(&mut self, hub: u32, port: usize, known: &mut Known<'_>, rows: &mut Vec<u32>) {
+        let columns = &known.table.columns;
+        let code = match self.hub.as_slice() {
+            [column] => columns.get(*column).filter(|column| column.cells().len() <= FEW).and_then(|column| {
+                let code = column.codes().get(as_usize(hub)).copied().map(as_usize);
+                self.by_code.resize(column.cells().len(), None);
+                code
+            }),
+            _ => None,
+        };
+        if let Some(Some(agreeing)) = code.and_then(|code| self.by_code.get(code)) {
+            rows.extend_from_slice(agreeing);
+            return;
+        }
+        let Some(list) = self.lists.get(as_usize(self.list_for(hub, known.table))) else {
+            self.remember(code, &[]);
+            return;
+        };
+        known.table.words.meter.spend(1);
+        let (first, doubt) = (rows.len(), std::mem::take(&mut known.doubt));
+        match list.agrees {
+            true => rows.extend_from_slice(&list.rows),
+            false => rows.extend(list.rows.iter().filter(|row| known.agree(&self.joins, hub, **row, port))),
+        }
+        if !known.doubt {
+            self.remember(code, rows.get(first..).unwrap_or_default());
+        }
+        known.doubt |= doubt;
+    }
+
+    fn remember(&mut self, code: Option<usize>, agreeing: &[u32]) {
+        let own = code.and_then(|code| self.by_code.get_mut(code));
+        own.into_iter().for_each(|own| *own = Some(agreeing.to_vec()));
     }
 
     /// Keeps only the rows with a value that some candidate at port 0 has, where few rows have one.

@@ -7,7 +7,7 @@ use crate::index::sort::stable_sort;
 use crate::table::{Bits, as_usize};
 
 /// Rows, the best first, of equal ones in the order of their ads.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Order {
     /// Written out.
     Listed(Vec<u32>),
@@ -20,7 +20,7 @@ pub(crate) enum Order {
 }
 
 /// Rows in the order of one rank, those that it finds equal in the order of another: most are never asked for.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LazySort {
     /// Their places in the order of the first rank.
     places: Bits,

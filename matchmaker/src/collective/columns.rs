@@ -12,7 +12,7 @@ use super::quotas::Caps;
 use super::{Weight, weight};
 use crate::capacity::{Ask, Res};
 use crate::charges::Prices;
-use crate::finder::Turn;
+use crate::finder::{Needs, Turn};
 use crate::gang::Gang;
 use crate::model::{AdId, Offer, PoolAd, Snapshot};
 use crate::plain::Listed;
@@ -20,6 +20,8 @@ use crate::plain::Listed;
 /// A window in the making.
 pub(crate) struct Columns<'s> {
     snapshot: &'s Snapshot,
+    /// The same pool with what is taken by now.
+    pool: Snapshot,
     window: Window,
     alike: Alike,
     /// The quotas of accounts, if there are any.
@@ -59,7 +61,7 @@ pub(crate) struct OfKind {
 impl OfKind {
     /// Whether only so many could be listed.
     pub(crate) fn is_cut(&self) -> bool {
-        self.has_more && self.listed >= self.cap
+        self.has_more
     }
 
     /// The column that takes this.
@@ -92,10 +94,15 @@ pub(crate) struct Dues<'d> {
 }
 
 impl<'s> Columns<'s> {
-    /// No roots yet. `fair`: no submitter gets less than in turn.
-    pub(crate) fn new(snapshot: &'s Snapshot, alike: BTreeMap<AdId, AdId>, fair: bool) -> Columns<'s> {
+    /// No roots yet. `pool`: the same snapshot with what is taken by now. `fair`: no submitter gets less than in turn.
+    pub(crate) fn new(
+        (snapshot, pool): (&'s Snapshot, Snapshot),
+        alike: BTreeMap<AdId, AdId>,
+        fair: bool,
+    ) -> Columns<'s> {
         Columns {
             snapshot,
+            pool,
             alike: Alike::of(alike),
             window: Window { fair, ..Window::default() },
             caps: Caps::of(snapshot),
@@ -166,20 +173,26 @@ impl<'s> Columns<'s> {
                 gangs.into_iter().enumerate().filter(|(number, _)| is_kept(*number)).map(|(_, kept)| kept).collect();
             numbers = in_order(&columns);
         }
-        let needs = if has_more { needs.iter().filter_map(|offers| self.needed(offers)).collect() } else { Vec::new() };
+        let needs = if has_more { self.needed(&needs) } else { Vec::new() };
         OfKind { gangs: Arc::new(gangs), columns: Arc::new(columns), numbers, has_more, needs, cap: 0, listed: 0 }
     }
 
-    /// Offers of which a gang needs one, as columns. None if several gangs may hold a seat of one together.
-    fn needed(&mut self, offers: &[(AdId, Ask)]) -> Option<Arc<Vec<Column>>> {
-        let mut columns = Vec::with_capacity(offers.len());
-        for (ad, ask) in offers {
-            let offer = self.snapshot.ad(*ad).and_then(PoolAd::offer).filter(|_| ask.share.is_none())?;
-            let amounts = self.amounts(*ad, offer, ask).into_iter();
-            let takes = amounts.map(|(resource, amount)| Take::Units { resource, amount }).collect();
-            columns.push(Column { takes, ..Column::default() });
-        }
-        Some(Arc::new(columns))
+    /// What gangs need, as columns. Offers of which several gangs may hold a seat together are left out, with all that may be taken instead.
+    pub(crate) fn needed(&mut self, needs: &Needs) -> Vec<Arc<Vec<Column>>> {
+        let mut of_offers = |offers: &Vec<(AdId, Ask)>| {
+            let mut columns = Vec::with_capacity(offers.len());
+            for (ad, ask) in offers {
+                let offer = self.snapshot.ad(*ad).and_then(PoolAd::offer).filter(|_| ask.share.is_none())?;
+                let amounts = self.amounts(*ad, offer, ask);
+                if amounts.iter().all(|(resource, amount)| self.window.free.get(*resource) >= Some(amount)) {
+                    let takes =
+                        amounts.into_iter().map(|(resource, amount)| Take::Units { resource, amount }).collect();
+                    columns.push(Column { takes, ..Column::default() });
+                }
+            }
+            Some(Arc::new(columns))
+        };
+        needs.iter().filter_map(&mut of_offers).collect()
     }
 
     /// Adds a root with the gangs of its kind. `in_turn` is its gang in turn.
@@ -232,7 +245,7 @@ impl<'s> Columns<'s> {
             match &member.ask.share {
                 None => takes.extend(amounts.into_iter().map(|(resource, amount)| Take::Units { resource, amount })),
                 // a seat that is held already takes nothing more
-                Some(key) if snapshot.usage(member.ad, offer).shared.contains_key(key) => {}
+                Some(key) if self.pool.usage(member.ad, offer).shared.contains_key(key) => {}
                 Some(key) => takes.push(Take::Seat(self.seat((member.ad, key.clone()), &amounts))),
             }
         }
@@ -256,7 +269,7 @@ impl<'s> Columns<'s> {
             let amount = u64::try_from(*amount).unwrap_or(u64::MAX);
             let (free, first) = (&mut self.window.free, self.alike.first(ad));
             let resource = *self.resources.entry((first, name)).or_insert_with(|| {
-                let left = all.saturating_sub(self.snapshot.usage(ad, offer).used(name));
+                let left = all.saturating_sub(self.pool.usage(ad, offer).used(name));
                 let left = u64::try_from(left).unwrap_or(0);
                 // all take the same amount of offers that are alike
                 let slots = left.checked_div(amount).unwrap_or(0);

@@ -10,8 +10,8 @@ use super::alike::Gangs;
 use super::bill::Bill;
 use super::columns::{Columns, Dues, OfKind};
 use super::{Collective, Spent};
-use crate::budget::Owners;
 use crate::charges::Prices;
+use crate::cycle::Begun;
 use crate::finder::{Finder, Round, Turn};
 use crate::gang::Gang;
 use crate::model::{AdId, AdKey, Config, Snapshot};
@@ -32,60 +32,75 @@ pub(super) struct WindowRoots<'l, 's> {
 
 /// The gangs of a window.
 pub(super) struct Listings {
-    /// The window in numbers.
+    /// The roots whose gangs are listed, in numbers.
     pub(super) numbers: Window,
+    /// Their gangs.
     pub(super) gangs: Gangs,
     /// What it took to list them.
     pub(super) effort: Spent,
-    /// How many roots are pinned.
-    pub(super) pinned: usize,
-    /// What the expressions of offers have cost others by then.
-    pub(super) owners: Owners,
 }
 
 impl<'s> WindowRoots<'_, 's> {
-    /// Lists the gangs.
-    pub(super) fn list<F: Finder>(&self, finder: &mut F, (mut round, prices): (Round<'s>, &mut Prices)) -> Listings {
-        let WindowRoots { window, in_turn, collective, .. } = *self;
-        let snapshot = round.snapshot;
-        let (mut run, accounts) = (finder.begin(&mut round), accounts(snapshot));
+    /// Lists the gangs of all roots. The gangs of the cycle so far are those of others.
+    pub(super) fn list<F: Finder>(&self, finder: &mut F, begun: &mut Begun<'s, F>, prices: &mut Prices) -> Listings {
+        let Begun { round, run, .. } = begun;
+        let (snapshot, pool) = (round.snapshot, round.pool().clone());
         // what is charged for them may tell them apart
-        let alike =
-            if snapshot.policy.is_none() { finder.alike(&mut run, window, &mut round) } else { BTreeMap::new() };
-        let (mut columns, mut effort) = (Columns::new(snapshot, alike, collective.fair), Spent::default());
-        let (mut pinned, mut members_left) = (0, MembersLeft::of(window, collective));
+        let alike = if snapshot.policy.is_none() { finder.alike(run, self.window, round) } else { BTreeMap::new() };
+        let mut columns = Columns::new((snapshot, pool), alike, self.collective.fair);
+        let effort = self.list_into(&mut columns, finder, run, (round, prices));
+        let (numbers, gangs) = columns.finish();
+        Listings { numbers, gangs, effort }
+    }
+
+    /// Adds the gangs of all roots.
+    fn list_into<F: Finder>(
+        &self,
+        columns: &mut Columns<'s>,
+        finder: &mut F,
+        run: &mut F::Run<'s>,
+        (round, prices): (&mut Round<'s>, &mut Prices),
+    ) -> Spent {
+        let WindowRoots { window, in_turn, collective, .. } = *self;
+        let (snapshot, mut effort) = (round.snapshot, Spent::default());
+        let (accounts, mut members_left) = (accounts(snapshot), MembersLeft::of(window, collective));
         let mut kinds = Kinds::of(window, in_turn, |turn| {
             // what a gang takes of quotas depends on the account
-            finder.kind(&mut run, turn, &mut round).filter(|_| snapshot.policy.is_none())
+            finder.kind(run, turn, round).filter(|_| snapshot.policy.is_none())
         });
         // of a window of many roots, lists that are too short are made anew when all have one
         let wide = (window.len() > collective.gangs_max).then_some(window.len());
         for gangs_max in [collective.gangs_max].into_iter().chain(wide) {
             for (number, turn) in window.iter().enumerate() {
                 let cap = members_left.of_one(turn, snapshot, gangs_max);
-                if !kinds.wants(number, cap, &columns) {
+                if !kinds.wants(number, cap, columns) {
                     continue;
                 }
-                let (mut listed, by_index) = gangs_of(turn, cap, finder, &mut run, &mut round);
+                let (mut listed, by_index) = gangs_of(turn, cap, finder, run, round);
                 members_left.pay(turn, &mut listed);
                 effort.candidates = effort.candidates.saturating_add(listed.steps);
                 let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, shares: &mut round.shares };
-                kinds.add((number, turn), (listed, by_index, cap), &mut columns, bill);
+                kinds.add((number, turn), (listed, by_index, cap), columns, bill);
             }
         }
         for (number, turn) in window.iter().enumerate() {
-            let Some(of_kind) = kinds.gangs(number, &columns) else { continue };
+            let Some(of_kind) = kinds.gangs(number, columns) else { continue };
             effort.gangs = effort.gangs.saturating_add(u64::try_from(of_kind.listed).unwrap_or(u64::MAX));
-            let is_pinned = collective.pinned.contains(&turn.ad) || self.guaranteed.contains(&turn.ad);
-            pinned += usize::from(is_pinned);
             let submitter = accounts.get(&turn.ad).copied().unwrap_or(turn.submitter);
-            let dues = Dues { submitter, pinned: is_pinned, weight: &collective.weight };
+            let dues = Dues { submitter, pinned: self.is_pinned(turn), weight: &collective.weight };
             let bill = Bill { turn, prices: &mut *prices, owners: &mut round.owners, shares: &mut round.shares };
             columns.add((turn, dues), &of_kind, in_turn.get(&turn.ad).copied(), bill);
         }
-        finder.end(&mut run, &mut round);
-        let (numbers, gangs) = columns.finish();
-        Listings { numbers, gangs, effort, pinned, owners: round.owners }
+        effort
+    }
+
+    /// How many roots are pinned.
+    pub(super) fn pinned(&self) -> usize {
+        self.window.iter().filter(|turn| self.is_pinned(turn)).count()
+    }
+
+    fn is_pinned(&self, turn: &Turn<'_>) -> bool {
+        self.collective.pinned.contains(&turn.ad) || self.guaranteed.contains(&turn.ad)
     }
 }
 

@@ -1,0 +1,86 @@
+//! Which roots of a large window may gain, before their gangs are listed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use placing::{Column, Outlook, Window};
+
+use super::columns::Columns;
+use super::listing::WindowRoots;
+use super::{Collective, Reached, Spent, Together, Weight};
+use crate::cycle::Begun;
+use crate::finder::{Cycle, Finder, Turn};
+use crate::gang::Gang;
+
+/// If only a part of a window may gain: how many gangs of each root are compared.
+const PART_GANGS_MAX: usize = 512;
+/// And how many steps its placement may take for each root.
+const STEPS_OF_A_ROOT: u64 = 15;
+
+impl<'s> WindowRoots<'_, 's> {
+    /// What the needs of all roots say of the window, in which the roots have been served in turn. `None` if it is small, or if roots do not all
+    /// count the same.
+    pub(super) fn outlook<F: Finder>(&self, finder: &mut F, begun: &mut Begun<'s, F>) -> Option<Outlook> {
+        let Begun { round, run, .. } = begun;
+        let snapshot = round.snapshot;
+        let bands: BTreeSet<Option<&i32>> = self.window.iter().map(|turn| snapshot.bands.get(&turn.ad)).collect();
+        let counts_gangs = self.collective.weight == Weight::One && snapshot.policy.is_none();
+        if self.window.len() <= self.collective.whole || bands.len() > 1 || !counts_gangs {
+            return None;
+        }
+        let mut columns = Columns::new((snapshot, snapshot.as_it_began()), BTreeMap::new(), false);
+        let mut of_kind: BTreeMap<usize, Vec<Arc<Vec<Column>>>> = BTreeMap::new();
+        let mut roots = Vec::with_capacity(self.window.len());
+        for turn in self.window {
+            let kind = finder.kind(run, turn, round);
+            let known = kind.and_then(|kind| of_kind.get(&kind)).cloned();
+            let needs = known.unwrap_or_else(|| columns.needed(&finder.needs(run, turn, round).unwrap_or_default()));
+            kind.into_iter().for_each(|kind| _ = of_kind.insert(kind, needs.clone()));
+            let in_turn = self.in_turn.contains_key(&turn.ad).then_some(0);
+            roots.push(placing::Root { weight: 1, has_more: true, needs, in_turn, ..placing::Root::default() });
+        }
+        let (Window { free, .. }, _) = columns.finish();
+        Some(placing::outlook(&Window { roots, free, ..Window::default() }))
+    }
+
+    /// The roots that may gain, and the gangs in turn of the others. Without an outlook, all may gain.
+    pub(super) fn split(&self, outlook: Option<&Outlook>) -> (Vec<Turn<'s>>, Vec<Gang>) {
+        let Some(outlook) = outlook else { return (self.window.to_vec(), Vec::new()) };
+        let (mut open, mut kept) = (Vec::new(), Vec::new());
+        for (turn, may_gain) in self.window.iter().zip(&outlook.may_gain) {
+            match self.in_turn.get(&turn.ad) {
+                _ if *may_gain => open.push(*turn),
+                Some(gang) => kept.push(Gang::clone(gang)),
+                None => {}
+            }
+        }
+        (open, kept)
+    }
+
+    /// The settings for the placement of some of the roots: if these are not all, it is to take no longer than they are worth.
+    pub(super) fn settings(&self, open: &[Turn<'_>]) -> Collective {
+        let mut settings = self.collective.clone();
+        if open.len() < self.window.len() {
+            let steps = u64::try_from(open.len()).unwrap_or(u64::MAX).saturating_mul(STEPS_OF_A_ROOT);
+            (settings.gangs_max, settings.steps) = (settings.gangs_max.min(PART_GANGS_MAX), settings.steps.min(steps));
+        }
+        settings
+    }
+
+    /// The result of a cycle in turn, of whose window no more than `bound` roots can have a gang.
+    pub(super) fn as_in_turn(&self, bound: usize, cycle: Cycle) -> Together {
+        let reached = Reached::of(self.window, self.in_turn);
+        let bound = bound.max(reached.gangs);
+        Together {
+            placed: reached,
+            in_turn: reached,
+            bound,
+            charged: None,
+            proven: bound == reached.gangs,
+            pinned: self.pinned(),
+            effort: Spent::default(),
+            passed_over: Vec::new(),
+            cycle,
+        }
+    }
+}
