@@ -6,12 +6,14 @@ mod world;
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use gangindex::Indexed;
-    use matchmaker::{Collective, Config, Plain, PoolAd, Together, negotiate_together};
+    use matchmaker::{Collective, Config, Gang, Plain, PoolAd, Root, Together, negotiate_together, overdue, verify};
     use proptest::prelude::*;
 
     use super::alike;
-    use super::world::{runs, world};
+    use super::world::{World, runs, world};
 
     const NOW: i64 = 7;
 
@@ -47,6 +49,10 @@ mod tests {
             prop_assert!(indexed.effort.gangs <= plain.effort.gangs, "{}", world.text);
             prop_assert_eq!(&indexed.cycle.disagreements, &Vec::new(), "{}", world.text);
             prop_assert!(indexed.effort.candidates <= plain.effort.candidates, "{}", world.text);
+            // a search that found nothing before the window was placed is made again
+            let config = Config { fruitless_steps_min: 0, ..world.config.clone() };
+            let remembering = negotiate_together(&world.snapshot, &config, NOW, &mut Indexed::new(), &collective);
+            prop_assert_eq!(&remembering.cycle.gangs, &plain.cycle.gangs, "{}", world.text);
         }
 
         #[test]
@@ -60,6 +66,87 @@ mod tests {
             prop_assert_eq!(after.cycle.gangs, cold.cycle.gangs, "{}", second.text);
             prop_assert_eq!((after.placed, after.bound), (cold.placed, cold.bound), "{}", second.text);
         }
+    }
+
+    /// Placed as a large window is: only the parts that may gain.
+    fn in_parts(world: &World, config: &Config) -> Together {
+        let collective = Collective { whole: 0, ..Collective::default() };
+        negotiate_together(&world.snapshot, config, NOW, &mut Indexed::new(), &collective)
+    }
+
+    proptest! {
+        #![proptest_config(runs(1500))]
+
+        #[test]
+        fn parts_of_a_window_are_placed_no_worse_than_in_turn(bytes in bytes(), steps in 0usize..3) {
+            let world = world(&bytes, 14, false);
+            // searches without a result are remembered at once, and submitters run out of steps
+            let cycle_steps_max = [10, 100, 100_000][steps];
+            let config = Config { fruitless_steps_min: 0, cycle_steps_max, ..world.config.clone() };
+            let parts = in_parts(&world, &config);
+            let whole = negotiate_together(&world.snapshot, &config, NOW, &mut Indexed::new(), &Collective::default());
+            prop_assert_eq!(parts.in_turn, whole.in_turn, "{}", world.text);
+            prop_assert!(parts.in_turn.gangs <= parts.placed.gangs, "{}", world.text);
+            prop_assert!(parts.placed.gangs <= parts.bound, "{}", world.text);
+            // what is possible is within the bound
+            prop_assert!(whole.placed.gangs <= parts.bound && parts.placed.gangs <= whole.bound, "{}", world.text);
+            prop_assert!(!parts.proven || parts.placed.gangs >= whole.placed.gangs, "{}", world.text);
+            prop_assert_eq!(&parts.cycle.disagreements, &Vec::new(), "{}", world.text);
+            let mut pool = world.snapshot.clone();
+            for gang in &parts.cycle.gangs {
+                prop_assert!(verify(&pool, gang, &config, NOW).is_ok(), "{}", world.text);
+                pool = pool.after(std::slice::from_ref(gang));
+            }
+            let roots: BTreeSet<_> = parts.cycle.gangs.iter().filter_map(Gang::root).collect();
+            prop_assert_eq!(roots.len(), parts.cycle.gangs.len(), "{}", world.text);
+            // no submitter has fewer than in turn, of whatever priority and above
+            let in_turn = Indexed::new().negotiate(&world.snapshot, &config, NOW);
+            let before: BTreeSet<_> = in_turn.gangs.iter().filter_map(Gang::root).collect();
+            for least in &world.snapshot.roots {
+                let counts = |root: &&Root| root.submitter == least.submitter && root.priority >= least.priority;
+                let of = || world.snapshot.roots.iter().filter(counts);
+                let [due, has] =
+                    [&before, &roots].map(|placed| of().filter(|root| placed.contains(&root.ad)).count());
+                prop_assert!(has >= due, "{:?}: {}", least, world.text);
+            }
+        }
+
+        #[test]
+        fn pinned_roots_of_a_part_are_not_passed_over(bytes in bytes()) {
+            let world = world(&bytes, 14, false);
+            let pinned = overdue(&world.snapshot, NOW, 0);
+            let collective = Collective { whole: 0, pinned, ..Collective::default() };
+            let together = negotiate_together(&world.snapshot, &world.config, NOW, &mut Indexed::new(), &collective);
+            prop_assert_eq!(&together.passed_over, &Vec::new(), "{}", world.text);
+            prop_assert_eq!(together.pinned, world.snapshot.roots.len());
+        }
+
+        #[test]
+        fn every_root_without_a_gang_has_a_reason_or_comes_again(bytes in bytes()) {
+            let world = world(&bytes, 14, false);
+            let config = Config { explains: true, ..world.config.clone() };
+            let Together { cycle, .. } = in_parts(&world, &config);
+            let told = cycle.gangs.iter().filter_map(Gang::root).chain(cycle.unmatched.iter().map(|own| own.root));
+            let told: BTreeSet<_> = told.chain(cycle.unexplained.iter().copied()).collect();
+            prop_assert!(world.snapshot.roots.iter().all(|root| told.contains(&root.ad)), "{}", world.text);
+        }
+    }
+
+    /// Two jobs and the only licence, which a third one cannot use: nothing can be gained, and the cycle is the one in turn.
+    #[test]
+    fn if_nothing_can_be_gained_the_cycle_is_that_in_turn() {
+        let mut ads: Vec<PoolAd> =
+            (0..6).map(|number| alike::offer("Machine", number, "Memory = 256; Subnet = 0")).collect();
+        ads.push(alike::offer("License", 0, "App = \"sim\"; Valid = 0"));
+        ads.extend((0..4).map(|number| alike::job(number, 64)));
+        let snapshot = alike::snapshot(ads);
+        let config = Config::product();
+        let collective = Collective { whole: 0, ..Collective::default() };
+        let together = negotiate_together(&snapshot, &config, NOW, &mut Indexed::new(), &collective);
+        let in_turn = Indexed::new().negotiate(&snapshot, &config, NOW);
+        assert_eq!((together.placed.gangs, together.bound, together.proven), (1, 1, true));
+        assert_eq!(together.effort, Default::default());
+        assert_eq!((together.cycle.gangs, together.cycle.unmatched), (in_turn.gangs, in_turn.unmatched));
     }
 
     /// Machines of three sizes in two parts of a network, and as many licences: a machine of each kind is listed once.

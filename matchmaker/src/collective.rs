@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use placing::{Effort, Window};
+use placing::Effort;
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
 use crate::account_queue::NumberedCharge;
-use crate::charges::{Prices, Seats, charge_by_weights};
+use crate::charges::{MemberCharges, Policy, Prices, Seats, charge_by_weights};
 use crate::cycle::{Ahead, Begun};
-use crate::finder::{Cycle, Finder, Turn};
+use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
 use crate::line::Line;
 use crate::model::{AdId, Config, Snapshot};
@@ -22,6 +22,7 @@ mod columns;
 mod listing;
 mod outlook;
 mod quotas;
+mod result;
 
 use listing::{Listings, WindowRoots};
 
@@ -174,7 +175,7 @@ pub fn negotiate_together<F: Finder>(
     let (open, kept) = roots.split(outlook.as_ref());
     if config.stop.is_set() || open.is_empty() && !begun.has_postponed {
         begun.search(usize::MAX, finder);
-        return roots.as_in_turn(outlook.map_or(window.len(), |outlook| outlook.bound), begun.finish(finder));
+        return roots.result(outlook.map_or(window.len(), |outlook| outlook.bound), begun.finish(finder));
     }
     // 4. The gangs of these roots, and what they take. Place them together.
     begun.restart(&limits, kept.clone(), finder);
@@ -193,62 +194,43 @@ pub fn negotiate_together<F: Finder>(
     let disagreements = if config.verify_gangs { refused(&mut taken, &in_turn, checks) } else { Vec::new() };
     // 6. Serve the others in turn, and explain the rest.
     let mut cycle = match quotas::charged(snapshot, &taken, &mut prices) {
-        None => {
-            let has_gang = snapshot.marks(taken.iter().filter_map(Gang::root));
-            let has_gang = |root: AdId| has_gang.get(root.place()).copied().unwrap_or(false);
-            begun.restart(config, taken, finder);
-            begun.line.begin_again(&window, |root| in_turn.contains_key(&root), has_gang, snapshot);
-            begun.search(usize::MAX, finder);
-            begun.finish(finder)
-        }
-        Some((policy, charges)) => {
-            let mut rest = snapshot.served(&taken);
-            rest.policy = Some(Arc::new(policy));
-            rest.owners_fuel.clone_from(begun.round.owners.paid());
-            rest.barred.extend(begun.round.owners.into_barred());
-            let mut last = Begun::of(&rest, (config, now, Ahead::Nothing), finder);
-            last.take(taken, finder);
-            last.search(usize::MAX, finder);
-            let mut cycle = last.finish(finder);
-            cycle.charges.extend(charges);
-            cycle
-        }
+        None => roots.serve_others(taken, config, begun, finder),
+        Some(charged) => serve_accounts(taken, charged, config, begun, finder),
     };
     cycle.costs.add_earlier(&before.costs);
     cycle.disagreements.extend(before.disagreements.iter().copied().chain(disagreements));
-    let places: BTreeMap<AdId, usize> = window.iter().enumerate().map(|(place, turn)| (turn.ad, place)).collect();
-    let place = |gang: &Gang| gang.root().and_then(|root| places.get(&root).copied());
-    cycle.gangs.sort_by_cached_key(|gang| place(gang).unwrap_or(usize::MAX));
-    let together: BTreeMap<AdId, &Gang> = cycle.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
-    let reached = Reached::of(&window, &together);
-    let charged = (collective.weight != Weight::One).then(|| {
-        let [together, in_turn] = [&together, &in_turn].map(|gangs| charged(&window, &numbers, gangs));
-        Charged { placed: together, in_turn, bound: placed.bound.max(together) }
-    });
     // of a part of the window nothing is known but what the outlook says
     let is_whole = open.len() == window.len();
     let of_placement = usize::try_from(placed.roots_bound).ok().filter(|_| is_whole);
     let of_outlook = outlook.map(|outlook| outlook.bound);
-    let bound = of_placement.into_iter().chain(of_outlook).min().unwrap_or(usize::MAX).max(reached.gangs);
-    let is_passed_over = |root: &AdId| places.contains_key(root) && !together.contains_key(root);
-    let passed_over = in_turn.iter().filter(|(root, _)| is_passed_over(root));
-    Together {
-        placed: reached,
-        in_turn: Reached::of(&window, &in_turn),
-        bound,
-        charged,
-        proven: is_whole && placed.proven || !is_whole && reached.gangs == bound,
-        pinned: roots.pinned(),
-        effort,
-        passed_over: passed_over.map(|(_, gang)| Gang::clone(gang)).collect(),
-        cycle,
+    let bound = of_placement.into_iter().chain(of_outlook).min().unwrap_or(usize::MAX);
+    let mut together = roots.result(bound, cycle);
+    if collective.weight != Weight::One {
+        let charged = together.charged.insert(roots.charged(&numbers, &together.cycle.gangs));
+        charged.bound = placed.bound.max(charged.placed);
     }
+    Together { effort, proven: is_whole && placed.proven || !is_whole && together.proven, ..together }
 }
 
-/// What the roots of a window that have a gang count.
-fn charged(window: &[Turn<'_>], numbers: &Window, gangs: &BTreeMap<AdId, &Gang>) -> u128 {
-    let placed = window.iter().zip(&numbers.roots).filter(|(turn, _)| gangs.contains_key(&turn.ad));
-    placed.map(|(_, root)| u128::from(root.weight)).sum()
+/// Serves all roots that have no gang in turn, on what these gangs leave of the quotas of accounts.
+fn serve_accounts<F: Finder>(
+    taken: Vec<Gang>,
+    (policy, charges): (Policy, Vec<(AdId, MemberCharges)>),
+    config: &Config,
+    begun: Begun<'_, F>,
+    finder: &mut F,
+) -> Cycle {
+    let Round { snapshot, now, owners, .. } = begun.round;
+    let mut rest = snapshot.served(&taken);
+    rest.policy = Some(Arc::new(policy));
+    rest.owners_fuel.clone_from(owners.paid());
+    rest.barred.extend(owners.into_barred());
+    let mut last = Begun::of(&rest, (config, now, Ahead::Nothing), finder);
+    last.take(taken, finder);
+    last.search(usize::MAX, finder);
+    let mut cycle = last.finish(finder);
+    cycle.charges.extend(charges);
+    cycle
 }
 
 /// Takes out the gangs that the evaluator does not confirm, which is a defect of the index: their roots. It has confirmed those in turn.
@@ -283,15 +265,6 @@ pub(crate) fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), pric
         }
     };
     u64::try_from(micros).unwrap_or(u64::MAX)
-}
-
-impl Reached {
-    /// What these gangs come to in a window.
-    fn of(window: &[Turn<'_>], gangs: &BTreeMap<AdId, &Gang>) -> Reached {
-        let of_window = || window.iter().filter_map(|turn| gangs.get(&turn.ad));
-        let score = of_window().fold(Score::default(), |sum, gang| sum.plus(&gang.score));
-        Reached { gangs: of_window().count(), score }
-    }
 }
 
 /// These gangs, if there is room for all of them at once.

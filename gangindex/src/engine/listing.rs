@@ -199,8 +199,8 @@ impl Indexed {
             !left_out.get(as_usize(row)) && known.has_room(row, candidates)
         };
         let (mut found, mut count, mut looked, mut place) = (Vec::new(), 0usize, 0usize, 0);
-        // once there are too many gangs: what is needed, and the ones that are chosen
-        let mut many: Option<(Vec<(u32, Vec<u32>)>, Variety)> = None;
+        // once there are too many gangs: the ones that are chosen
+        let mut many: Option<Variety> = None;
         run.candidate_sets.get_mut(*first)?.order(&mut known);
         while let Some((at, row)) = run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
         {
@@ -217,30 +217,29 @@ impl Indexed {
                 let mut joined = run.joined_ports.get_mut(*port)?.as_mut()?.joined(row, &mut known);
                 looked += joined.len();
                 joined.retain(|row| is_in(*row, candidates, &mut known));
-                many.iter().for_each(|(_, variety)| variety.choose(&mut joined));
+                many.iter().for_each(|variety| variety.choose(&mut joined));
                 gangs = extended(&gangs, &joined, cap.max(NEEDED_MAX), |row| {
                     candidates.score(row, known.table, known.ranks)
                 })?;
             }
-            if let Some((_, variety)) = &mut many {
+            if let Some(variety) = &mut many {
                 variety.add(gangs);
             } else {
                 count += gangs.len();
                 found.push(gangs);
-                if count > cap {
-                    let needed = needed(&ports, run, &mut known, is_in);
-                    let mut variety = Variety::of(needed.iter().flat_map(|(_, rows)| rows.iter().copied()), cap);
-                    std::mem::take(&mut found).into_iter().for_each(|gangs| variety.add(gangs));
-                    many = Some((needed, variety));
-                }
             }
-            if many.as_ref().is_some_and(|(_, variety)| variety.is_done()) {
+            if many.is_none() && count > cap {
+                let mut variety = Variety::of(needed(&ports, run, &mut known, is_in), cap);
+                std::mem::take(&mut found).into_iter().for_each(|gangs| variety.add(gangs));
+                many = Some(variety);
+            }
+            if many.as_ref().is_some_and(Variety::is_done) {
                 break;
             }
         }
         let has_more = many.is_some();
         let (needed, found) = match many {
-            Some((needed, variety)) => (needed, variety.gangs),
+            Some(Variety { needed, gangs, .. }) => (needed, gangs),
             None => (Vec::new(), found.into_iter().flatten().collect()),
         };
         looked += needed.iter().map(|(_, rows)| rows.len()).sum::<usize>();

@@ -22,6 +22,8 @@ const FRUITLESS_MAX: usize = 64;
 #[derive(Default)]
 pub(super) struct Variety {
     pub(super) gangs: Vec<(Score, Rows)>,
+    /// The rows of ports that few rows can be bound to, each list with the number of what is asked of them.
+    pub(super) needed: Vec<(u32, Vec<u32>)>,
     /// How many may be chosen.
     cap: usize,
     /// By scarce row: how many of them have it.
@@ -37,12 +39,13 @@ pub(super) struct Variety {
 }
 
 impl Variety {
-    /// No gangs yet, of at most `cap`. `scarce`: rows of ports that few rows can be bound to.
-    pub(super) fn of(scarce: impl Iterator<Item = u32>, cap: usize) -> Variety {
-        let scarce: HashMap<u32, usize, RandomState> = scarce.map(|row| (row, 0)).collect();
+    /// No gangs yet, of at most `cap`. The rows that are `needed` are scarce.
+    pub(super) fn of(needed: Vec<(u32, Vec<u32>)>, cap: usize) -> Variety {
+        let scarce: HashMap<u32, usize, RandomState> =
+            needed.iter().flat_map(|(_, rows)| rows.iter().map(|row| (*row, 0))).collect();
         // if nothing is scarce, the best ones are as good as others
         let (hubs, of_a_hub) = if scarce.is_empty() { (cap, cap) } else { ((cap / PART_OF_HUBS).max(1), OF_A_HUB) };
-        Variety { cap, missing: scarce.len(), scarce, hubs, of_a_hub, ..Variety::default() }
+        Variety { needed, cap, missing: scarce.len(), scarce, hubs, of_a_hub, ..Variety::default() }
     }
 
     /// Whether a row is scarce and in too few gangs.
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn gangs_with_scarce_rows_are_chosen_before_others() {
-        let mut variety = Variety::of([7, 8].into_iter(), 8);
+        let mut variety = Variety::of(vec![(0, vec![7, 8])], 8);
         // the best row of port 0 has two gangs, and one more with what is scarce
         variety.add([gang(&[1, 5]), gang(&[1, 6]), gang(&[1, 4]), gang(&[1, 7])]);
         variety.add([gang(&[2, 5]), gang(&[2, 7])]);
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn no_more_gangs_are_chosen_than_may_be() {
-        let mut variety = Variety::of(0..100, 16);
+        let mut variety = Variety::of(vec![(0, (0..100).collect())], 16);
         variety.add((0..100).map(|row| gang(&[200, row])));
         assert_eq!((variety.gangs.len(), variety.is_done()), (16, true));
     }

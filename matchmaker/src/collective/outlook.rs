@@ -7,9 +7,9 @@ use placing::{Column, Outlook, Window};
 
 use super::columns::Columns;
 use super::listing::WindowRoots;
-use super::{Collective, Reached, Spent, Together, Weight};
+use super::{Collective, Weight};
 use crate::cycle::Begun;
-use crate::finder::{Cycle, Finder, Turn};
+use crate::finder::{Finder, Turn};
 use crate::gang::Gang;
 
 /// If only a part of a window may gain: how many gangs of each root are compared.
@@ -65,22 +65,5 @@ impl<'s> WindowRoots<'_, 's> {
             (settings.gangs_max, settings.steps) = (settings.gangs_max.min(PART_GANGS_MAX), settings.steps.min(steps));
         }
         settings
-    }
-
-    /// The result of a cycle in turn, of whose window no more than `bound` roots can have a gang.
-    pub(super) fn as_in_turn(&self, bound: usize, cycle: Cycle) -> Together {
-        let reached = Reached::of(self.window, self.in_turn);
-        let bound = bound.max(reached.gangs);
-        Together {
-            placed: reached,
-            in_turn: reached,
-            bound,
-            charged: None,
-            proven: bound == reached.gangs,
-            pinned: self.pinned(),
-            effort: Spent::default(),
-            passed_over: Vec::new(),
-            cycle,
-        }
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use placing::{Choice, Column, Effort, Placed, Root, Take, Window, bound_at, place};
+use placing::{Choice, Column, Effort, Outlook, Placed, Root, Take, Window, bound_at, outlook, place};
 use sampling::Random;
 
 mod world;
@@ -327,4 +327,42 @@ fn the_example_of_the_definition() {
     // If `any` may not be passed over, it still has a gang.
     window.roots[0].pinned = true;
     assert_eq!(place(&window, EFFORT).choices, [Some(1), Some(0)]);
+}
+
+/// The same window as it looks before its gangs are known, in which all roots count the same.
+fn before_it_is_listed(window: &Window, random: &mut Random) -> Window {
+    let mut cut = cut(window, random);
+    for (root, whole) in cut.roots.iter_mut().zip(&window.roots) {
+        // a gang takes one of its columns, which is known or not
+        if root.needs.is_empty() && random.below(4) > 0 {
+            root.needs = vec![Arc::clone(&whole.columns)];
+        }
+        (root.columns, root.has_more) = (Arc::default(), true);
+    }
+    cut
+}
+
+#[test]
+fn p14_the_outlook_bounds_what_can_be_placed_and_knows_parts_that_cannot_gain() {
+    let (mut gained, mut settled, mut narrowed) = (0, 0, 0);
+    for seed in 0..1500 {
+        let mut window = window(seed, SMALL);
+        window.roots.iter_mut().for_each(|root| (root.weight, root.band) = (1, 0));
+        let placed = place(&window, EFFORT);
+        let exact = usize::try_from(placed.weight).unwrap();
+        let in_turn = usize::try_from(placed.in_turn).unwrap();
+        let unlisted = before_it_is_listed(&window, &mut Random::stream(seed, "outlook"));
+        let Outlook { bound, may_gain } = outlook(&unlisted);
+        assert!(exact <= bound && bound <= window.roots.len(), "seed {seed}: {exact} {bound} {unlisted:#?}");
+        if !may_gain.contains(&true) {
+            assert_eq!((exact, bound), (in_turn, in_turn), "seed {seed}: {unlisted:#?}");
+            settled += 1;
+        }
+        gained += u32::from(exact > in_turn);
+        narrowed += u32::from(may_gain.contains(&true) && may_gain.contains(&false));
+    }
+    assert!(
+        gained > 100 && settled > 300 && narrowed > 20,
+        "{gained} gain, {settled} are settled, {narrowed} narrowed"
+    );
 }
