@@ -31,8 +31,8 @@ use listing::{Listings, WindowRoots};
 pub struct Collective {
     /// The most roots that are placed together: the first ones in the order of their turns. The others follow in turn.
     pub window: usize,
-    /// Of a window of at most so many roots, the gangs of all are listed. Of a larger one only those of the parts that may gain, as far as that is
-    /// known of the finder; all others keep their gangs in turn.
+    /// Of a window of at most so many roots, the gangs of all are listed. Of a larger one only those of the roots that may gain, if the finder tells
+    /// which these are and they are few: all others keep their gangs in turn.
     pub whole: usize,
     /// What one window may cost, in steps of 64 gangs that are looked at.
     pub steps: u64,

@@ -12,7 +12,9 @@ use crate::cycle::Begun;
 use crate::finder::{Finder, Turn};
 use crate::gang::Gang;
 
-/// If only a part of a window may gain: how many gangs of each root are compared.
+/// If no more than one root of so many may gain, only the gangs of these are listed.
+const PART_OF_WINDOW: usize = 4;
+/// In that case: how many gangs of each root are compared.
 const PART_GANGS_MAX: usize = 512;
 /// And how many steps its placement may take for each root.
 const STEPS_OF_A_ROOT: u64 = 15;
@@ -43,9 +45,14 @@ impl<'s> WindowRoots<'_, 's> {
         Some(placing::outlook(&Window { roots, free, ..Window::default() }))
     }
 
-    /// The roots that may gain, and the gangs in turn of the others. Without an outlook, all may gain.
+    /// The roots that may gain, and the gangs in turn of the others. Without an outlook, all may gain. If very many may, little would be saved, and
+    /// these are all roots.
     pub(super) fn split(&self, outlook: Option<&Outlook>) -> (Vec<Turn<'s>>, Vec<Gang>) {
-        let Some(outlook) = outlook else { return (self.window.to_vec(), Vec::new()) };
+        let is_small = |outlook: &&Outlook| {
+            let gains = outlook.may_gain.iter().filter(|gains| **gains).count();
+            gains.saturating_mul(PART_OF_WINDOW) <= self.window.len()
+        };
+        let Some(outlook) = outlook.filter(is_small) else { return (self.window.to_vec(), Vec::new()) };
         let (mut open, mut kept) = (Vec::new(), Vec::new());
         for (turn, may_gain) in self.window.iter().zip(&outlook.may_gain) {
             match self.in_turn.get(&turn.ad) {
