@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap};
 use classad::Limits;
 use foldhash::fast::RandomState;
 use matchmaker::{
-    AdId, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Needs, Plain, Round, Snapshot,
-    Together, Turn, negotiate_together,
+    AdId, Ahead, Answer, Asked, Collective, Config, Cycle, Explained, Finder, Found, Listed, Needs, Plain, Round,
+    Snapshot, Together, Turn, negotiate_together,
 };
 
 use crate::index::asks::Resources;
@@ -229,11 +229,15 @@ impl Finder for Indexed {
         self.serve(run, turn, round)
     }
 
-    fn restart(&mut self, run: &mut Run<'_>) {
+    fn restart<'s>(&mut self, run: &mut Run<'s>, round: &mut Round<'s>) {
         self.fruitless.restart();
+        if !run.restart() {
+            round.ahead = Ahead::Restarts;
+            *run = self.prepare(round);
+            return;
+        }
         self.tables.availability.restart();
         self.tables.full = self.tables.availability.full_rows(&self.tables.table);
-        run.restart();
     }
 
     fn took(&mut self, run: &mut Run<'_>, round: &mut Round<'_>) {

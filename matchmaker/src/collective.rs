@@ -20,7 +20,7 @@ mod alike;
 mod bill;
 mod columns;
 mod listing;
-mod outlook;
+mod presolve;
 mod quotas;
 mod result;
 
@@ -147,8 +147,8 @@ pub fn overdue(snapshot: &Snapshot, now: i64, wait_max: i64) -> BTreeSet<AdId> {
 /// With accounts, these take the place of submitters: no account gets less than in turn, gangs that are guaranteed in turn are there here, and
 /// all quotas are kept.
 ///
-/// The same snapshot, configuration and time give the same result with every finder, as long as no search runs out of steps. `now` is in
-/// seconds since 1970.
+/// The same snapshot, configuration and time give the same result with every finder, as long as no search runs out of steps and the window is
+/// no larger than [`Collective::whole`]. `now` is in seconds since 1970.
 pub fn negotiate_together<F: Finder>(
     snapshot: &Snapshot,
     config: &Config,
@@ -161,21 +161,21 @@ pub fn negotiate_together<F: Finder>(
     let mut begun = Begun::of(snapshot, (config, now, Ahead::Restarts), finder);
     begun.search(collective.window, finder);
     let before = begun.so_far().clone();
-    let in_turn: BTreeMap<AdId, &Gang> = before.gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect();
+    let in_turn = result::by_root(&before.gangs);
     let mut prices = Prices::of(config, now);
     before.charged().for_each(|(gang, charges)| prices.learn(gang, charges));
-    // 2. The window: the first roots in that order.
+    // 2. The window: the first roots in that order. Those whose submitters have no steps left come later.
     let Turns { order: window, guaranteed } = match snapshot.policy {
-        None if !begun.has_postponed => Turns { order: begun.searched.clone(), guaranteed: BTreeSet::new() },
-        _ => turns(snapshot, collective.window, &in_turn, &prices, (config, now)),
+        None => Turns { order: begun.searched.clone(), guaranteed: BTreeSet::new() },
+        Some(_) => turns(snapshot, collective.window, &in_turn, &prices, (config, now)),
     };
     let roots = WindowRoots { window: &window, in_turn: &in_turn, guaranteed: &guaranteed, collective };
     // 3. Which roots may have other gangs than in turn. If there is none, the cycle goes on in turn.
-    let outlook = roots.outlook(finder, &mut begun);
-    let (open, kept) = roots.split(outlook.as_ref());
+    let presolved = if config.stop.is_set() { None } else { roots.presolve(finder, &mut begun, &limits) };
+    let (open, kept) = roots.split(presolved.as_ref());
     if config.stop.is_set() || open.is_empty() && !begun.has_postponed {
         begun.search(usize::MAX, finder);
-        return roots.result(outlook.map_or(window.len(), |outlook| outlook.bound), begun.finish(finder));
+        return roots.result(presolved.map_or(window.len(), |presolved| presolved.bound), begun.finish(finder));
     }
     // 4. The gangs of these roots, and what they take. Place them together.
     begun.restart(&limits, kept.clone(), finder);
@@ -192,24 +192,30 @@ pub fn negotiate_together<F: Finder>(
     });
     let checks = (snapshot, config, now);
     let disagreements = if config.verify_gangs { refused(&mut taken, &in_turn, checks) } else { Vec::new() };
+    let known = result::by_root(&taken);
+    let is_in_turn = |root: &&AdId| known.get(root).is_some_and(|gang| in_turn.get(root) == Some(gang));
+    let cut_short: Vec<AdId> = before.cut_short.iter().filter(is_in_turn).copied().collect();
     // 6. Serve the others in turn, and explain the rest.
     let mut cycle = match quotas::charged(snapshot, &taken, &mut prices) {
         None => roots.serve_others(taken, config, begun, finder),
         Some(charged) => serve_accounts(taken, charged, config, begun, finder),
     };
+    cycle.cut_short.extend(cut_short);
     cycle.costs.add_earlier(&before.costs);
     cycle.disagreements.extend(before.disagreements.iter().copied().chain(disagreements));
-    // of a part of the window nothing is known but what the outlook says
+    // if only some roots were placed anew, nothing else is known of the window
     let is_whole = open.len() == window.len();
     let of_placement = usize::try_from(placed.roots_bound).ok().filter(|_| is_whole);
-    let of_outlook = outlook.map(|outlook| outlook.bound);
-    let bound = of_placement.into_iter().chain(of_outlook).min().unwrap_or(usize::MAX);
+    let of_presolve = presolved.map(|presolved| presolved.bound);
+    let bound = of_placement.into_iter().chain(of_presolve).min().unwrap_or(usize::MAX);
+    let is_known = is_whole && placed.proven;
     let mut together = roots.result(bound, cycle);
     if collective.weight != Weight::One {
         let charged = together.charged.insert(roots.charged(&numbers, &together.cycle.gangs));
         charged.bound = placed.bound.max(charged.placed);
     }
-    Together { effort, proven: is_whole && placed.proven || !is_whole && together.proven, ..together }
+    // where that was known before, all roots count the same
+    Together { effort, proven: is_known || of_presolve.is_some() && together.proven, ..together }
 }
 
 /// Serves all roots that have no gang in turn, on what these gangs leave of the quotas of accounts.
@@ -220,7 +226,10 @@ fn serve_accounts<F: Finder>(
     begun: Begun<'_, F>,
     finder: &mut F,
 ) -> Cycle {
-    let Round { snapshot, now, owners, .. } = begun.round;
+    let Begun { mut round, mut run, .. } = begun;
+    finder.end(&mut run, &mut round);
+    drop(run);
+    let Round { snapshot, now, owners, .. } = round;
     let mut rest = snapshot.served(&taken);
     rest.policy = Some(Arc::new(policy));
     rest.owners_fuel.clone_from(owners.paid());

@@ -4,6 +4,9 @@
 //! `within_quotas.rs` keeps it within the quotas, and `explanations.rs` says why the other roots have none. After it, the controller claims
 //! the gangs.
 
+use std::sync::Arc;
+
+use crate::budget::StepShares;
 use crate::charges::MemberCharges;
 use crate::explanations::{Failed, explain};
 use crate::finder::{Cycle, Finder, Round, Turn};
@@ -35,7 +38,9 @@ pub enum Ahead {
 
 /// A cycle that has begun.
 pub(crate) struct Begun<'s, F: Finder> {
-    pub(crate) line: Line<'s>,
+    line: Line<'s>,
+    /// The line at the beginning, if the cycle may be begun again.
+    first: Option<Line<'s>>,
     pub(crate) round: Round<'s>,
     /// What the finder knows.
     pub(crate) run: F::Run<'s>,
@@ -59,18 +64,36 @@ impl<'s, F: Finder> Begun<'s, F> {
         let mut round = Round::of(snapshot, config, now, line.names().iter());
         round.ahead = ahead;
         let run = finder.begin(&mut round);
-        Begun { line, round, run, failed: Vec::new(), searched: Vec::new(), has_postponed: false }
+        let first = if ahead == Ahead::Restarts { line.copy() } else { None };
+        Begun { line, first, round, run, failed: Vec::new(), searched: Vec::new(), has_postponed: false }
     }
 
-    /// Begins again with these gangs and other settings. What the expressions of offers have cost stays counted.
+    /// Begins again with these gangs and other settings, but for the line. What the expressions of offers have cost stays counted.
     pub(crate) fn restart(&mut self, config: &'s Config, gangs: Vec<Gang>, finder: &mut F) {
-        finder.restart(&mut self.run);
         let Round { snapshot, now, .. } = self.round;
         let mut round = Round::of(snapshot, config, now, self.line.names().iter());
         std::mem::swap(&mut round.owners, &mut self.round.owners);
+        finder.restart(&mut self.run, &mut round);
         (self.round, self.has_postponed) = (round, false);
         self.failed.clear();
         self.take(gangs, finder);
+    }
+
+    /// Begins the line again, without the roots of the gangs so far. Not for accounts.
+    pub(crate) fn queue_again(&mut self) {
+        let Some(mut line) = self.first.take() else { return };
+        line.leave_out(&self.round.cycle.gangs, self.round.snapshot);
+        self.line = line;
+    }
+
+    /// Gives the submitters other shares for a while: those that they had.
+    pub(crate) fn swap_shares(&mut self, shares: StepShares) -> StepShares {
+        std::mem::replace(&mut self.round.shares, shares)
+    }
+
+    /// The submitters in the order of their numbers.
+    pub(crate) fn names(&self) -> Vec<Arc<str>> {
+        self.line.names()
     }
 
     /// Takes gangs.
@@ -81,9 +104,9 @@ impl<'s, F: Finder> Begun<'s, F> {
         }
     }
 
-    /// Searches so many roots, the next ones.
+    /// Searches so many roots, the next ones; the postponed ones last, if others are not enough.
     pub(crate) fn search(&mut self, roots_max: usize, finder: &mut F) {
-        let Begun { line, round, run, failed, searched, has_postponed } = self;
+        let Begun { line, round, run, failed, searched, has_postponed, .. } = self;
         let (config, mut within) = (round.config, Within::default());
         let done = round.cycle.gangs.len() + failed.len();
         round.cycle.gangs.reserve(round.snapshot.roots.len().min(roots_max));
@@ -91,7 +114,7 @@ impl<'s, F: Finder> Begun<'s, F> {
             round.cycle.charges.reserve(round.snapshot.roots.len().min(roots_max));
         }
         for last in [false, true] {
-            if last && !*has_postponed {
+            if last && (!*has_postponed || round.cycle.gangs.len() + failed.len() - done >= roots_max) {
                 break;
             }
             if last {

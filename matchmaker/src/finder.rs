@@ -57,9 +57,11 @@ pub trait Finder {
     /// The best gang of a root as things are now.
     fn best<'s>(&mut self, run: &mut Self::Run<'s>, turn: &Turn<'_>, round: &mut Round<'s>) -> Found;
 
-    /// Begins a cycle again that was begun with [`Ahead::Restarts`]: nothing has been searched, and nothing is taken. A finder that remembers no
-    /// more than the ads has nothing to do.
-    fn restart(&mut self, _: &mut Self::Run<'_>) {}
+    /// Begins a cycle again that was begun with [`Ahead::Restarts`]: nothing has been searched, nothing is taken, and the submitters have new
+    /// shares.
+    fn restart<'s>(&mut self, run: &mut Self::Run<'s>, round: &mut Round<'s>) {
+        *run = self.begin(round);
+    }
 
     /// Is called when a gang has been added to the cycle: the last one.
     fn took(&mut self, run: &mut Self::Run<'_>, round: &mut Round<'_>);

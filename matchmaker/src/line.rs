@@ -90,21 +90,19 @@ impl<'s> Line<'s> {
         }
     }
 
-    /// Begins again when some roots that were served got other gangs than before: those that have none now wait again. Not for accounts.
-    pub(crate) fn begin_again(
-        &mut self,
-        served: &[Turn<'_>],
-        had_gang: impl Fn(AdId) -> bool,
-        has_gang: impl Fn(AdId) -> bool,
-        snapshot: &Snapshot,
-    ) {
-        let Line::Submitters(queue) = self else { return };
-        // the next one is the last in its list: mostly, none has to be moved
-        for turn in served.iter().rev() {
-            let band = snapshot.bands.get(&turn.ad).copied().unwrap_or(0);
-            queue.revise(turn, band, (had_gang(turn.ad), has_gang(turn.ad)));
+    /// The same line. None with accounts.
+    pub(crate) fn copy(&self) -> Option<Line<'s>> {
+        match self {
+            Line::Submitters(queue) => Some(Line::Submitters(queue.clone())),
+            Line::Accounts(_) => None,
         }
-        queue.begin_again();
+    }
+
+    /// Takes out the roots of these gangs, which count for their submitters. Not for accounts.
+    pub(crate) fn leave_out(&mut self, gangs: &[Gang], snapshot: &Snapshot) {
+        if let Line::Submitters(queue) = self {
+            queue.leave_out(&snapshot.marks(gangs.iter().filter_map(Gang::root)));
+        }
     }
 
     /// The root that was served last has no gang in this cycle.

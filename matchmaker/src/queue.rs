@@ -15,6 +15,7 @@ use crate::gang::{as_u32, as_usize};
 use crate::model::{AdId, Root, Snapshot};
 
 /// The roots that wait, by submitter, and what each submitter holds.
+#[derive(Clone)]
 pub(crate) struct Queue<'s> {
     roots: &'s [Root],
     /// Sorted by name.
@@ -27,6 +28,7 @@ pub(crate) struct Queue<'s> {
     postponed: Vec<(usize, Waiting)>,
 }
 
+#[derive(Clone)]
 struct Submitter {
     name: Arc<str>,
     /// Gangs that are held or were given in this cycle.
@@ -36,7 +38,7 @@ struct Submitter {
 }
 
 /// A waiting root. A root that is served sooner is larger.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Waiting {
     band: i32,
     priority: i32,
@@ -84,18 +86,14 @@ impl<'s> Queue<'s> {
         self.submitters.iter().map(|submitter| &submitter.name)
     }
 
-    /// A root that was served had a gang, or none, and now has one, or none: without one it waits again, once [`Queue::begin_again`] is called.
-    pub(crate) fn revise(&mut self, turn: &Turn<'_>, band: i32, (had, has): (bool, bool)) {
-        let Some(submitter) = self.submitters.get_mut(turn.submitter) else { return };
-        submitter.gangs = submitter.gangs.saturating_sub(u64::from(had)).saturating_add(u64::from(has));
-        if !has {
-            submitter.waiting.push(Waiting::of(turn, band));
+    /// Takes out the roots at these places among the ads, as if they had been served.
+    pub(crate) fn leave_out(&mut self, is_served: &[bool]) {
+        for submitter in &mut self.submitters {
+            let before = submitter.waiting.len();
+            submitter.waiting.retain(|root| !is_served.get(root.ad.0.place()).copied().unwrap_or(false));
+            let served = u64::try_from(before - submitter.waiting.len()).unwrap_or(u64::MAX);
+            submitter.gangs = submitter.gangs.saturating_add(served);
         }
-    }
-
-    /// Begins again with the roots that wait.
-    pub(crate) fn begin_again(&mut self) {
-        self.submitters.iter_mut().for_each(|submitter| submitter.waiting.sort_unstable());
         self.put_in_order();
     }
 

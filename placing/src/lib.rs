@@ -22,8 +22,8 @@ mod fixed;
 mod flow;
 mod model;
 mod objective;
-mod outlook;
 mod place;
+mod presolve;
 mod prices;
 mod settle;
 mod state;
@@ -31,6 +31,6 @@ mod walk;
 
 pub use model::{Choice, Column, Root, Seat, Take, Window};
 pub use objective::{SCORE_MAX, Score};
-pub use outlook::{Outlook, outlook};
 pub use place::{Effort, Placed, place};
+pub use presolve::{Presolved, presolve};
 pub use prices::bound_at;

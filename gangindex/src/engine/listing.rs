@@ -127,16 +127,16 @@ impl Indexed {
         let mut hubs: BTreeMap<usize, Bits> = BTreeMap::new();
         for (first, rest) in stars.iter().filter_map(|ports| ports.split_first()) {
             let Some(hub) = run.candidate_sets.get(*first) else { continue };
-            let is_scarce =
-                |set: &&usize| run.candidate_sets.get(**set).is_some_and(|set| set.may.count() <= NEEDED_MAX);
-            let plenty = hub.may.count() > NEEDED_MAX && rest.iter().any(|set| is_scarce(&set));
-            if plenty {
+            let is_small = |set: &usize| run.candidate_sets.get(*set).is_some_and(|set| set.may.count() <= NEEDED_MAX);
+            // where few can be bound to another port, lists have gangs with each of these, and rows of this port need not be compared
+            let is_large = !is_small(first) && rest.iter().any(is_small);
+            if is_large {
                 signatures.alone.or(&hub.may);
             }
             for port in rest {
-                let hubs = hubs.entry(*port).or_insert_with(|| Bits::none(rows));
-                if !plenty {
-                    hubs.or(&hub.may);
+                let of_port = hubs.entry(*port).or_insert_with(|| Bits::none(rows));
+                if !is_large {
+                    of_port.or(&hub.may);
                 }
             }
         }
@@ -164,7 +164,7 @@ impl Indexed {
     /// What every gang of a root needs, see [`matchmaker::Finder::needs`].
     pub(super) fn needs_of(&mut self, run: &Run<'_>, turn: &Turn<'_>, round: &mut Round<'_>) -> Option<Needs> {
         let (_, ports) = known_ports(run, turn)?;
-        let left = round.shares.left(turn.submitter);
+        let left = Some(round.shares.left(turn.submitter)).filter(|left| *left > 0)?;
         self.tables.table.words.meter.begin(left);
         let mut known = self.tables.known();
         let needed = needed(&ports, run, &mut known, |_, _, _| true);
@@ -172,7 +172,7 @@ impl Indexed {
         let (steps, dry) = self.tables.table.words.meter.end();
         let rows: usize = needed.iter().map(|(_, rows)| rows.len()).sum();
         round.shares.pay(turn.submitter, steps.saturating_add(as_u64(rows.div_ceil(ROWS_OF_A_STEP))));
-        if doubt || dry || left == 0 {
+        if doubt || dry {
             return None;
         }
         Some(needed.into_iter().map(|(ask, rows)| self.offers(ask, &rows)).collect())
@@ -205,6 +205,9 @@ impl Indexed {
         while let Some((at, row)) = run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
         {
             (place, looked) = (at + 1, looked + 1);
+            if !known.table.words.meter.has_fuel() {
+                break;
+            }
             let hub = run.candidate_sets.get(*first)?;
             if !is_in(row, hub, &mut known) || !hub.passes(row, &mut known) {
                 continue;
@@ -216,6 +219,7 @@ impl Indexed {
                 let candidates = run.candidate_sets.get(*port)?;
                 let mut joined = run.joined_ports.get_mut(*port)?.as_mut()?.joined(row, &mut known);
                 looked += joined.len();
+                known.table.words.meter.spend(as_u64(joined.len() / ROWS_OF_A_STEP));
                 joined.retain(|row| is_in(*row, candidates, &mut known));
                 many.iter().for_each(|variety| variety.choose(&mut joined));
                 gangs = extended(&gangs, &joined, cap.max(NEEDED_MAX), |row| {

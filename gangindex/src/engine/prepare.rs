@@ -42,7 +42,7 @@ impl Indexed {
         let mut run = Run::of(round);
         self.classify(round, &mut run);
         if round.ahead == Ahead::Restarts {
-            run.keep();
+            run.keep(self.tables.table.rows.len());
         }
         self.stats.classes = as_u64(run.classes.len());
         self.stats.conditions = as_u64(self.tables.preds.len());
@@ -165,15 +165,8 @@ impl Indexed {
             admitted_to.resize(as_usize(number) + 1, None);
             admitted_to.last_mut().into_iter().for_each(|own| *own = Some(Arc::clone(admitted)));
         }
-        Making {
-            readers,
-            admitted_to,
-            none: Bits::none(self.tables.table.rows.len()),
-            shared: self.tables.availability.shared(&self.tables.table),
-            candidates_of: HashMap::default(),
-            class_ids: HashMap::default(),
-            aside: BTreeMap::new(),
-        }
+        let none = Bits::none(self.tables.table.rows.len());
+        Making::of(readers, admitted_to, none, self.tables.availability.shared(&self.tables.table))
     }
 
     /// Prepares a key that was set aside, if its submitter has steps for that now.

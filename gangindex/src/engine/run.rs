@@ -45,17 +45,18 @@ pub struct Run<'s> {
     pub(super) whys: Whys,
     /// Rows that are like another one, which is listed for them.
     pub(super) likewise: Bits,
-    /// What the cycle has begun with, if it may be begun again.
-    fresh: Option<Fresh>,
 }
 
-/// What changes in a cycle, as it was at its beginning.
+/// What a search changes, as it was before.
 struct Fresh {
-    classes: usize,
     candidate_sets: Vec<Candidates>,
     joined_ports: Vec<Option<JoinedPort>>,
-    aside: BTreeMap<u32, Example>,
+    /// Which classes are stars.
+    stars: Vec<bool>,
 }
+
+/// If candidate sets have more rows than this together, they are not kept.
+const KEPT_MAX: usize = 100_000_000;
 
 /// The keys of the roots of a cycle.
 #[derive(Default)]
@@ -92,39 +93,40 @@ impl<'s> Run<'s> {
             bound: Vec::new(),
             whys: Whys::default(),
             likewise: Bits::none(0),
-            fresh: None,
         }
     }
 }
 
 impl Run<'_> {
-    /// Keeps what the cycle has begun with.
-    pub(super) fn keep(&mut self) {
+    /// Keeps what the cycle has begun with, unless that is too much.
+    pub(super) fn keep(&mut self, rows: usize) {
+        if self.candidate_sets.len().saturating_mul(rows) > KEPT_MAX {
+            return;
+        }
         let (candidate_sets, joined_ports) = (self.candidate_sets.clone(), self.joined_ports.clone());
-        let (classes, aside) = (self.classes.len(), self.making.aside.clone());
-        self.fresh = Some(Fresh { classes, candidate_sets, joined_ports, aside });
+        let stars = self.classes.iter().map(|class| class.star).collect();
+        self.making.fresh = Some(Fresh { candidate_sets, joined_ports, stars });
     }
 
-    /// Begins again with what was kept. Keys that were prepared since then are put aside again.
-    pub(super) fn restart(&mut self) {
-        let Some(fresh) = &self.fresh else { return };
+    /// Begins again with what was kept. False if it was not, or if there are roots that were not read or prepared for want of steps.
+    pub(super) fn restart(&mut self) -> bool {
+        let is_whole = self.making.aside.is_empty() && self.roots.unread.is_empty();
+        let Some(fresh) = self.making.fresh.take().filter(|fresh| is_whole && fresh.stars.len() == self.classes.len())
+        else {
+            return false;
+        };
         self.candidate_sets.clone_from(&fresh.candidate_sets);
         self.joined_ports.clone_from(&fresh.joined_ports);
-        self.classes.truncate(fresh.classes);
-        self.making.aside.clone_from(&fresh.aside);
-        for key in fresh.aside.keys() {
-            self.roots.of_key.get_mut(as_usize(*key)).into_iter().for_each(|of_key| *of_key = None);
-        }
-        let sets = self.candidate_sets.len();
-        self.making.candidates_of.retain(|_, set| *set < sets);
-        self.making.class_ids.retain(|_, class| *class < fresh.classes);
-        for class in &mut self.classes {
+        for (class, star) in self.classes.iter_mut().zip(&fresh.stars) {
             let of_port = class.ports.iter().filter_map(|port| self.candidate_sets.get(*port));
             class.exhausted = of_port.into_iter().any(|candidates| !candidates.may.any());
             (class.progress, class.choices, class.budget_exceeded) = (Progress::default(), None, false);
+            class.star = *star;
         }
         (self.choices_held, self.whys, self.likewise) = (0, Whys::default(), Bits::none(0));
         self.bound.clear();
+        self.making.fresh = Some(fresh);
+        true
     }
 
     /// The key of a root that was put aside before it was prepared; [`UNREAD`] if it was put aside before it was read.
@@ -213,9 +215,16 @@ pub(super) struct Making {
     pub(super) class_ids: HashMap<(Vec<usize>, Option<u32>), usize, RandomState>,
     /// Keys that are not prepared, because their submitters had no steps left.
     pub(super) aside: BTreeMap<u32, Example>,
+    /// What the cycle has begun with, if it may be begun again.
+    fresh: Option<Fresh>,
 }
 
 impl Making {
+    /// Nothing is made yet. `none`: no row.
+    pub(super) fn of(readers: Readers, admitted_to: Vec<Option<Arc<Admitted>>>, none: Bits, shared: Bits) -> Making {
+        Making { readers, admitted_to, none, shared, ..Making::default() }
+    }
+
     /// The rows that roots of a namespace may be bound to.
     pub(super) fn admitted_to(&self, namespace: u32) -> &Bits {
         self.admitted(namespace).map_or(&self.none, |admitted| &admitted.rows)

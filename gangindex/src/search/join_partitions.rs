@@ -209,11 +209,12 @@ impl JoinPartition {
             return;
         };
         known.table.words.meter.spend(1);
-        let (first, doubt) = (rows.len(), std::mem::take(&mut known.doubt));
-        match list.agrees {
-            true => rows.extend_from_slice(&list.rows),
-            false => rows.extend(list.rows.iter().filter(|row| known.agree(&self.joins, hub, **row, port))),
+        if list.agrees {
+            rows.extend_from_slice(&list.rows);
+            return;
         }
+        let (first, doubt) = (rows.len(), std::mem::take(&mut known.doubt));
+        rows.extend(list.rows.iter().filter(|row| known.agree(&self.joins, hub, **row, port)));
         if !known.doubt {
             self.remember(code, rows.get(first..).unwrap_or_default());
         }

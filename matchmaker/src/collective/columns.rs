@@ -59,7 +59,7 @@ pub(crate) struct OfKind {
 }
 
 impl OfKind {
-    /// Whether only so many could be listed.
+    /// Whether there are more, as far as is known.
     pub(crate) fn is_cut(&self) -> bool {
         self.has_more
     }

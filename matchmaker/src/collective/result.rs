@@ -30,11 +30,8 @@ impl<'s> WindowRoots<'_, 's> {
         mut begun: Begun<'s, F>,
         finder: &mut F,
     ) -> Cycle {
-        let snapshot = begun.round.snapshot;
-        let has_gang = snapshot.marks(taken.iter().filter_map(Gang::root));
-        let has_gang = |root: AdId| has_gang.get(root.place()).copied().unwrap_or(false);
         begun.restart(config, taken, finder);
-        begun.line.begin_again(self.window, |root| self.in_turn.contains_key(&root), has_gang, snapshot);
+        begun.queue_again();
         begun.search(usize::MAX, finder);
         begun.finish(finder)
     }
@@ -73,6 +70,7 @@ impl<'s> WindowRoots<'_, 's> {
     }
 }
 
-fn by_root(gangs: &[Gang]) -> BTreeMap<AdId, &Gang> {
+/// Gangs by their roots.
+pub(super) fn by_root(gangs: &[Gang]) -> BTreeMap<AdId, &Gang> {
     gangs.iter().filter_map(|gang| Some((gang.root()?, gang))).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use placing::{Choice, Column, Effort, Outlook, Placed, Root, Take, Window, bound_at, outlook, place};
+use placing::{Choice, Column, Effort, Placed, Presolved, Root, Take, Window, bound_at, place, presolve};
 use sampling::Random;
 
 mod world;
@@ -343,7 +343,7 @@ fn before_it_is_listed(window: &Window, random: &mut Random) -> Window {
 }
 
 #[test]
-fn p14_the_outlook_bounds_what_can_be_placed_and_knows_parts_that_cannot_gain() {
+fn p14_presolving_bounds_what_can_be_placed_and_knows_parts_that_cannot_gain() {
     let (mut gained, mut settled, mut narrowed) = (0, 0, 0);
     for seed in 0..1500 {
         let mut window = window(seed, SMALL);
@@ -351,8 +351,8 @@ fn p14_the_outlook_bounds_what_can_be_placed_and_knows_parts_that_cannot_gain() 
         let placed = place(&window, EFFORT);
         let exact = usize::try_from(placed.weight).unwrap();
         let in_turn = usize::try_from(placed.in_turn).unwrap();
-        let unlisted = before_it_is_listed(&window, &mut Random::stream(seed, "outlook"));
-        let Outlook { bound, may_gain } = outlook(&unlisted);
+        let unlisted = before_it_is_listed(&window, &mut Random::stream(seed, "presolve"));
+        let Presolved { bound, may_gain } = presolve(&unlisted);
         assert!(exact <= bound && bound <= window.roots.len(), "seed {seed}: {exact} {bound} {unlisted:#?}");
         if !may_gain.contains(&true) {
             assert_eq!((exact, bound), (in_turn, in_turn), "seed {seed}: {unlisted:#?}");

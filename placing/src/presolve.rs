@@ -17,7 +17,7 @@ const STEPS: u64 = 5_000;
 
 /// What is known of a window before its gangs are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outlook {
+pub struct Presolved {
     /// No placement has more roots.
     pub bound: usize,
     /// By root: whether more roots of its part of the window could be placed than in turn, as far as is known.
@@ -40,10 +40,10 @@ impl Part {
     }
 }
 
-/// The outlook of a window whose roots all count the same and may have gangs that are not listed. If one of them has no gang in turn and
+/// Presolves a window whose roots all count the same and may have gangs that are not listed. If one of them has no gang in turn and
 /// nothing is known of what it needs, every root may gain.
 #[must_use]
-pub fn outlook(window: &Window) -> Outlook {
+pub fn presolve(window: &Window) -> Presolved {
     let lists = window.lists();
     let mut joined = Joined::of(window, &lists, |_| true);
     let parts: Vec<Option<usize>> = lists.needs.iter().map(|needs| joined.part(needs)).collect();
@@ -58,20 +58,20 @@ pub fn outlook(window: &Window) -> Outlook {
     for rounds in ROUNDS {
         let roots = open.iter().filter_map(|number| window.roots.get(*number).cloned()).collect();
         let part = Window { roots, free: window.free.clone(), ..Window::default() };
-        let outlook = by_prices(&part, rounds);
+        let (bound, gains) = by_prices(&part, rounds);
         let is_settled = |(root, gains): &(&Root, &bool)| !**gains && root.in_turn.is_some();
-        settled += part.roots.iter().zip(&outlook.may_gain).filter(is_settled).count();
-        open = open.into_iter().zip(outlook.may_gain).filter(|(_, gains)| *gains).map(|(number, _)| number).collect();
-        most = outlook.bound;
+        settled += part.roots.iter().zip(&gains).filter(is_settled).count();
+        open = open.into_iter().zip(gains).filter(|(_, gains)| *gains).map(|(number, _)| number).collect();
+        most = bound;
     }
     // a root of which it is not known what it needs may gain by what any other one has
     let mut may_gain = vec![waiting.contains(&None); window.roots.len()];
     open.into_iter().for_each(|number| may_gain.get_mut(number).into_iter().for_each(|gains| *gains = true));
-    Outlook { bound: others + settled + most, may_gain }
+    Presolved { bound: others + settled + most, may_gain }
 }
 
-/// Which parts of a window may gain by prices, and how many roots can be placed in these at most. All roots need something.
-fn by_prices(window: &Window, rounds: u64) -> Outlook {
+/// How many roots can be placed by prices in those parts of a window that may gain, and which roots these are. All roots need something.
+fn by_prices(window: &Window, rounds: u64) -> (usize, Vec<bool>) {
     let lists = window.lists();
     let mut prices = Prices::zero(window);
     prices.improve(&mut Rounds::of(window), rounds, &mut Steps::new(STEPS));
@@ -91,7 +91,7 @@ fn by_prices(window: &Window, rounds: u64) -> Outlook {
     }
     parts.retain(|_, part| part.bound() > part.in_turn);
     let may_gain = of_root.iter().map(|part| parts.contains_key(part)).collect();
-    Outlook { bound: parts.values().map(Part::bound).sum(), may_gain }
+    (parts.values().map(Part::bound).sum(), may_gain)
 }
 
 /// Numbers in sets, each of which is known by its smallest number (union-find; R. Tarjan, *Efficiency of a good but not linear set union
