@@ -45,7 +45,7 @@ impl Part {
 #[must_use]
 pub fn presolve(window: &Window) -> Presolved {
     let lists = window.lists();
-    let mut joined = Joined::of(window, &lists, |_| true);
+    let mut joined = DisjointSets::of(window, &lists, |_| true);
     let parts: Vec<Option<usize>> = lists.needs.iter().map(|needs| joined.part(needs)).collect();
     let waits = |(root, _): &(&Root, &Option<usize>)| root.in_turn.is_none();
     let waiting: BTreeSet<Option<usize>> =
@@ -75,7 +75,7 @@ fn by_prices(window: &Window, rounds: u64) -> (usize, Vec<bool>) {
     let lists = window.lists();
     let mut prices = Prices::zero(window);
     prices.improve(&mut Rounds::of(window), rounds, &mut Steps::new(STEPS));
-    let mut joined = Joined::of(window, &lists, |resource| prices.of(resource) > 0);
+    let mut joined = DisjointSets::of(window, &lists, |resource| prices.of(resource) > 0);
     let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
     let mut of_root = Vec::with_capacity(window.roots.len());
     for ((root, needs), profit) in window.roots.iter().zip(&lists.needs).zip(prices.profits(window, &lists)) {
@@ -96,18 +96,18 @@ fn by_prices(window: &Window, rounds: u64) -> (usize, Vec<bool>) {
 
 /// Numbers in sets, each of which is known by its smallest number (union-find; R. Tarjan, *Efficiency of a good but not linear set union
 /// algorithm*, 1975).
-struct Joined {
+struct DisjointSets {
     resources: usize,
     /// By number: itself, or a smaller one of its set.
     above: Vec<usize>,
 }
 
-impl Joined {
+impl DisjointSets {
     /// The resources of a window, and after them its lists: a list is joined with what it takes of resources that count, and the lists of one
     /// root with each other.
-    fn of(window: &Window, lists: &Lists, counts: impl Fn(usize) -> bool) -> Joined {
+    fn of(window: &Window, lists: &Lists, counts: impl Fn(usize) -> bool) -> DisjointSets {
         let resources = window.free.len();
-        let mut joined = Joined { resources, above: (0..resources + lists.all.len()).collect() };
+        let mut joined = DisjointSets { resources, above: (0..resources + lists.all.len()).collect() };
         for (list, columns) in lists.all.iter().enumerate() {
             let taken = columns.iter().flat_map(Column::units).map(|(resource, _)| resource);
             taken.filter(|taken| counts(*taken)).for_each(|taken| joined.join(taken, resources + list));
