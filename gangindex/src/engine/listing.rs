@@ -193,7 +193,8 @@ impl Indexed {
         if !round.snapshot.barred.is_empty() {
             self.tables.bar(round.snapshot, own, &mut left_out);
         }
-        self.tables.table.words.meter.begin(round.shares.for_one(turn.submitter));
+        let (steps_max, mut is_cut) = (round.shares.for_one(turn.submitter), false);
+        self.tables.table.words.meter.begin(steps_max);
         let mut known = self.tables.known();
         let is_in = |row: u32, candidates: &Candidates, known: &mut Known<'_>| {
             !left_out.get(as_usize(row)) && known.has_room(row, candidates)
@@ -205,7 +206,8 @@ impl Indexed {
         while let Some((at, row)) = run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
         {
             (place, looked) = (at + 1, looked + 1);
-            if !known.table.words.meter.has_fuel() {
+            is_cut = as_u64(looked / ROWS_OF_A_STEP) > steps_max || !known.table.words.meter.has_fuel();
+            if is_cut {
                 break;
             }
             let hub = run.candidate_sets.get(*first)?;
@@ -219,7 +221,6 @@ impl Indexed {
                 let candidates = run.candidate_sets.get(*port)?;
                 let mut joined = run.joined_ports.get_mut(*port)?.as_mut()?.joined(row, &mut known);
                 looked += joined.len();
-                known.table.words.meter.spend(as_u64(joined.len() / ROWS_OF_A_STEP));
                 joined.retain(|row| is_in(*row, candidates, &mut known));
                 many.iter().for_each(|variety| variety.choose(&mut joined));
                 gangs = extended(&gangs, &joined, cap.max(NEEDED_MAX), |row| {
@@ -241,7 +242,7 @@ impl Indexed {
                 break;
             }
         }
-        let has_more = many.is_some();
+        let has_more = is_cut || many.is_some();
         let (needed, found) = match many {
             Some(Variety { needed, gangs, .. }) => (needed, gangs),
             None => (Vec::new(), found.into_iter().flatten().collect()),
