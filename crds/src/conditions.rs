@@ -222,7 +222,7 @@ pub mod reasons {
     /// An owner set stopPolicy HoldAndDrain.
     pub const EVICTED: &str = "Evicted";
 
-    // Reasons for which a Match is aborted.
+    // Reasons for which a Match is aborted, and then reasons of the job's `Claimed`.
 
     /// Another claim took the capacity.
     pub const CAPACITY_TAKEN: &str = "CapacityTaken";

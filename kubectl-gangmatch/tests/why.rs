@@ -148,6 +148,9 @@ mod tests {
     fn the_jobs_for_which_an_offer_is_held_are_counted_apart_from_all_that_wait() {
         let machine = json(&["why", "machine/m", "-n", "pool", "-f", "nominated.yaml"]);
         assert_eq!((&machine["nominatedJobs"], &machine["waiting"]), (&json!(1), &json!(2)), "{machine}");
+        let output = run(&[&["why", "machine/m", "-n", "pool", "-f", "nominated.yaml"][..], &NOW].concat());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains("\n  held for 1 job that waits\n"), "{said}");
         let job = json(&["why", "next", "-n", "pool", "-f", "nominated.yaml"]);
         assert_eq!(job["ports"][0]["takenOffers"][0]["nominatedJobs"], 1, "{job}");
     }

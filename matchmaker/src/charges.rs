@@ -16,7 +16,7 @@ use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::root_accounts::RootAccounts;
 use crate::score::FixedPoint;
 
-/// The accounts of a pool in one cycle. Without it, the submitter with the fewest gangs is served first, and nothing is charged.
+/// What the PoolPolicy and the Accounts of a pool say in one cycle. Without it, the submitter with the fewest gangs is served first, and nothing is charged.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// The accounts, with what each has used and what it holds.

@@ -16,9 +16,10 @@ use crate::model::{Config, Snapshot};
 use crate::plain::Found;
 use crate::within_quotas::{Within, best_within};
 
-/// Finds the best gang of every root, in order: first those of the submitter with the fewest gangs, then those with a higher priority,
-/// then older ones, then those with the smaller key. What a gang takes is not available to later roots. With a policy, the
-/// account with the smallest normalized usage is served first, and only gangs within its quotas are found.
+/// Finds the best gang of every root, in order: first those of the higher band, then those of the submitter with the fewest gangs, then
+/// those with a higher priority, then older ones, then those with the smaller key. What a gang takes is not available to later roots. With
+/// a policy, what is guaranteed is served first, then the account with the smallest normalized usage, and only gangs within its quotas
+/// are found.
 ///
 /// The same snapshot, configuration and time give the same cycle with every finder. `now` is in seconds since 1970.
 pub fn negotiate<F: Finder>(snapshot: &Snapshot, config: &Config, now: i64, finder: &mut F) -> Cycle {
@@ -59,7 +60,7 @@ impl<'s, F: Finder> Begun<'s, F> {
         (config, now, ahead): (&'s Config, i64, Ahead),
         finder: &mut F,
     ) -> Begun<'s, F> {
-        // 1. Order the submitters, and give each an equal share of the steps.
+        // 1. Order the submitters, and give each its share of the steps: an equal one, unless it is frugal.
         let line = Line::of(snapshot);
         let mut round = Round::of(snapshot, config, now, line.names().iter());
         round.ahead = ahead;

@@ -1,5 +1,5 @@
-//! Decides which root is served next: one of the submitter with the fewest gangs, or, if the snapshot has a policy, one of the account with
-//! the smallest normalized usage.
+//! Decides which root is served next: one of the submitter with the fewest gangs, or, if the snapshot has a policy, one of the account to
+//! which something is guaranteed, and then of the one with the smallest normalized usage.
 //!
 //! It only chooses between the two orders, `queue.rs` and `account_queue.rs`. `cycle.rs` and `collective.rs` take the next root from here,
 //! search its gang, and report what came of it, which counts for the choice after it.

@@ -101,7 +101,8 @@ pub struct Offer {
 pub struct Root {
     /// Its ad.
     pub ad: AdId,
-    /// The submitter, which is charged; roots of one submitter should share the string.
+    /// Its namespace, which has a share of the cycle's steps. Without a policy, its gangs are counted, and the namespace with the fewest is
+    /// served first; with one, the account of the root is charged. Roots of one submitter should share the string.
     pub submitter: Arc<str>,
     /// Roots with a larger priority go first among those of one submitter.
     pub priority: i32,
@@ -125,7 +126,7 @@ pub struct Snapshot {
     pub(crate) blank: Ad,
     /// The roots, in any order.
     pub roots: Vec<Root>,
-    /// The band of each root that has one; of all others it is 0. Roots of a higher band are served first.
+    /// The band of each root that has one; of all others it is 0. Without a policy, roots of a higher band are served first.
     pub bands: BTreeMap<AdId, i32>,
     /// How many gangs each submitter holds at the start. Without a policy, the submitter with the fewest is served first.
     pub held: BTreeMap<String, u64>,

@@ -320,10 +320,14 @@ fn refused(port: &PortCount) -> String {
         amounts if amounts.is_empty() => "too small for the request".to_owned(),
         amounts => format!("too small for {amounts}"),
     };
+    let by_offer = match port.candidates {
+        1 => "refused by its owner's constraint",
+        _ => "refused by their owner's constraint",
+    };
     let mut parts = Vec::new();
     for (count, what) in [
         (port.refused_by_job, "refused by the job's constraint"),
-        (refused_by_offer.ads.saturating_sub(refused_by_offer.too_expensive), "refused by their owner's constraint"),
+        (refused_by_offer.ads.saturating_sub(refused_by_offer.too_expensive), by_offer),
         (refused_by_offer.too_expensive, "refused because their own constraint is too expensive to evaluate"),
         (misfits.no_amount, "with an invalid requested amount"),
         (misfits.not_offered, without.as_str()),

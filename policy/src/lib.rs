@@ -44,7 +44,7 @@
 //! Each law is tested on random worlds, together with a mistake that it finds. Each operation is also compared with its definition, which
 //! is written out once more in `tests/laws/oracle`.
 //!
-//! | law | test in `tests/laws` |
+//! | law | function in `tests/laws`, run by the test `the_laws_hold` |
 //! |---|---|
 //! | D1 decay in one step is decay in any steps | `decay.rs::one_step_is_many` |
 //! | D2 usage lies between where it was and what is held | `decay.rs::lies_between` |
@@ -89,11 +89,11 @@ mod charge;
 mod eviction_budget;
 mod evictions;
 mod fixed_point;
+mod model_cycle;
 mod order;
 mod preemption;
 mod proportion;
 mod quota;
-mod serve;
 mod shares;
 mod tree;
 mod usage;
@@ -103,12 +103,12 @@ pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, Numbere
 pub use charge::{Claim, MemberCharge, charge};
 pub use eviction_budget::EvictionBudget;
 pub use evictions::Evictions;
+pub use model_cycle::{Served, Unserved, serve};
 pub use order::{AccountTurn, Order, Pass, Waiting};
 pub use preemption::{
     Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
 };
 pub use quota::{Bound, Quotas};
-pub use serve::{Served, Unserved, serve};
 pub use shares::shares;
 pub use tree::{Misplaced, Node, Tree};
 pub use usage::Usage;

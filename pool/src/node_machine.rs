@@ -21,7 +21,7 @@ const WELL_KNOWN: [(&str, &str); 3] = [
     ("topology.kubernetes.io/region", "Region"),
     ("node.kubernetes.io/instance-type", "InstanceType"),
 ];
-/// Names of attributes by resources that every node has. A resource listed here is no longer in `Resources`.
+/// Names of attributes by allocatable resources that every node has. A resource listed here is not in `Resources`.
 const RESOURCES: [(&str, &str); 4] =
     [("cpu", "Cpus"), ("memory", "Memory"), ("ephemeral-storage", "Disk"), ("pods", "Pods")];
 
@@ -42,7 +42,7 @@ pub fn class_of_node<'c>(classes: &[&'c Arc<MachineClass>], node: &NodeFacts) ->
 /// # Errors
 /// The class says something that is no ad, or no capacity; or none of its resources is left of this node.
 pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine, NotAccepted> {
-    let attributes = attributes(class, node);
+    let attributes = machine_attributes(class, node);
     let capacity = match class.spec.capacity.is_empty() {
         true => Res::from([("slots".to_owned(), 1)]),
         false => capacity(&class.spec.capacity, &attributes)?,
@@ -76,7 +76,7 @@ pub fn machine_of_node(class: &MachineClass, node: &NodeFacts) -> Result<Machine
 /// It says something that is no ad, or a capacity that no node has.
 pub fn check_class(class: &MachineClass) -> Result<(), NotAccepted> {
     let some_node = some_node();
-    check_capacity(&class.spec.capacity, &attributes(class, &some_node))?;
+    check_capacity(&class.spec.capacity, &machine_attributes(class, &some_node))?;
     match machine_of_node(class, &some_node) {
         // Another node may have some.
         Err(problem) if problem.reason == crds::conditions::reasons::INVALID_CAPACITY => Ok(()),
@@ -99,10 +99,12 @@ fn some_node() -> NodeFacts {
 }
 
 /// What the class says, then what is known of the node under names that the class does not use.
-fn attributes(class: &MachineClass, node: &NodeFacts) -> BTreeMap<String, Value> {
+fn machine_attributes(class: &MachineClass, node: &NodeFacts) -> BTreeMap<String, Value> {
     let mut all = class.spec.ad.attributes.clone().unwrap_or_default();
-    let taken: Vec<String> =
-        all.keys().chain(class.spec.ad.expressions.iter().flatten().map(|(name, _)| name)).cloned().collect();
+    let expressions = class.spec.ad.expressions.iter().flatten().map(|(name, _)| name);
+    // An agent gives these their values; one from the node would win over it.
+    let dynamic = class.spec.offer.dynamic_attributes.iter().map(|declared| &declared.name);
+    let taken: Vec<String> = all.keys().chain(expressions).chain(dynamic).cloned().collect();
     let of_node = node_attributes(node).into_iter().chain(tolerations(class));
     all.extend(of_node.filter(|(name, _)| !taken.iter().any(|other| other.eq_ignore_ascii_case(name))));
     all
@@ -113,7 +115,7 @@ fn tolerations(class: &MachineClass) -> Option<(String, Value)> {
     (!all.is_empty()).then(|| ("Tolerations".to_owned(), Value::Array(all)))
 }
 
-/// The attributes of a node: a new one goes here and into `some_node`.
+/// The attributes of a node. `docs/nodes.md`, "Add an attribute", says where a new one goes.
 fn node_attributes(node: &NodeFacts) -> Vec<(String, Value)> {
     let mut all: Vec<(String, Value)> = Vec::new();
     let mut put = |name: &str, value: Value| all.push((name.to_owned(), value));

@@ -1,7 +1,7 @@
 //! Claims, in reading order: what the objects show of each, why it should end, which of them are due; then how one is driven, with a
 //! file for each step.
 //!
-//! An offer's no: `reserve.rs` or `view.rs`, then `claiming`'s `objection`, `decide.rs` `abort`, `free.rs` `free_root`, and
+//! An offer's no: `reserve.rs` (a refused write), `view.rs` (a vote) or `verify.rs` (a constraint), then `claiming`'s `objection`, `decide.rs` `abort`, `free.rs` `free_root`, and
 //! `status/job.rs` `job_freed`.
 
 // Pure: objects in, claims and patches out.

@@ -1,4 +1,5 @@
-//! Refusals: turns an answer of the API server into the reason of the claim, and records each refusal for the next cycle and for people.
+//! Refusals: turns a refused write into the reason of the claim, and records each refusal, also of an agent or of a constraint, for the next
+//! cycle and for people.
 
 use claiming::Reason;
 use crds::Refusal;

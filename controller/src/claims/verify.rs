@@ -10,7 +10,7 @@ use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
 
 impl Step<'_> {
-    /// Evaluates the gang again. A member that this process did not reserve itself is read at the server first.
+    /// Evaluates the gang again. A member that this run of the claim did not reserve itself is read at the server first.
     pub(super) async fn verify(&mut self) -> StepResult {
         let mut members = Objects::new(self.claims.owners);
         self.facts.members.iter().cloned().for_each(|member| member.put_into(&mut members));

@@ -251,7 +251,7 @@ impl Negotiator {
             self.round(&mut running, &mut due);
             let took = begun.elapsed();
             self.claims.context.metrics.cycles.round_duration.observe(took.as_secs_f64());
-            let gather = gathering(self.config.debounce(), took);
+            let gather = debounce(self.config.debounce(), took);
             let pause = self.pause(due);
             // Changes come last: where there is always one, nothing else would have its turn but by chance.
             tokio::select! {
@@ -543,7 +543,7 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 
 /// How long changes are gathered before they are looked at. Where looking takes long, because there is much to look at, it is done
 /// less often: most of the processor's time is the claims'.
-fn gathering(least: Duration, round: Duration) -> Duration {
+fn debounce(least: Duration, round: Duration) -> Duration {
     least.max(round.saturating_mul(ROUNDS_APART).min(GATHER_MAX))
 }
 
@@ -575,7 +575,7 @@ mod tests {
 
     #[test]
     fn who_has_much_to_look_at_looks_less_often() {
-        let after = |round| gathering(Duration::from_millis(50), Duration::from_millis(round)).as_millis();
+        let after = |round| debounce(Duration::from_millis(50), Duration::from_millis(round)).as_millis();
         assert_eq!((after(0), after(5), after(20), after(3000)), (50, 50, 180, 500));
     }
 }

@@ -29,7 +29,7 @@ const REASON_SECONDS: i64 = 2;
 pub(crate) struct Ended {
     pub(crate) reason: Reason,
     pub(crate) message: String,
-    /// The refusals, if it was aborted.
+    /// What offers refused, or did not do in time.
     pub(crate) refusals: Vec<Refusal>,
     /// It was aborted before the commit.
     pub(crate) aborted: bool,

@@ -27,7 +27,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use crate::requests::Requests;
+use testbed::Requests;
+
 use crate::schema::Schemas;
 use crate::stage::Stage;
 use sequence::Sequence;
@@ -78,10 +79,9 @@ fn number(name: &str) -> Option<u64> {
 fn after_any_edits_ads_are_what_new_ones_of_the_same_specs_are() {
     let (sequences, first) = (number("EDITS").unwrap_or(SEQUENCES), number("EDITS_SEED").unwrap_or(1));
     let stage = Stage::own();
-    let requests = Requests::of(stage.cluster);
-    let schemas = Schemas::read(&requests);
-    let run =
-        Run { requests: &requests, schemas: &schemas, prefix: stage.unused("edits"), figures: Figures::default() };
+    let requests = stage.cluster.requests().unwrap();
+    let schemas = Schemas::read(requests);
+    let run = Run { requests, schemas: &schemas, prefix: stage.unused("edits"), figures: Figures::default() };
     let (next, failures, begun) = (AtomicU64::new(first), Mutex::new(Vec::new()), Instant::now());
     let play = || {
         loop {

@@ -131,7 +131,7 @@ fn an_owners_machine_refuses_riffraff() {
         assert_eq!(text(&here.get("gmj/sim"), "/spec/owner"), user);
         if user == "riffraff" {
             let why = here.wait_reason("gmj/sim", "Matched", "RefusedByOffers");
-            assert!(why.contains("port `cpu`") && why.contains("refused by their owner's constraint"), "{why}");
+            assert!(why.contains("port `cpu`") && why.contains("refused by its owner's constraint"), "{why}");
             here.delete("gmj/sim");
         } else {
             here.wait("gmj/sim", "Claimed");

@@ -29,8 +29,8 @@ fn pair(test: &str) -> (Namespace, Pair) {
 }
 
 fn lease(here: &Namespace) -> Value {
-    let arguments = ["-n", NAMESPACE, "get", "lease", "gangmatch", "--ignore-not-found", "-o", "json"];
-    serde_json::from_str(&here.access().kubectl_text(&arguments, None).unwrap()).unwrap_or_default()
+    let path = format!("/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/gangmatch");
+    here.access().requests().unwrap().get(&path).unwrap_or_default()
 }
 
 fn is_held_by(here: &Namespace, who: &Controller<'_>) -> bool {

@@ -27,7 +27,6 @@ mod page;
 mod preemption;
 mod reasons;
 mod repairs;
-mod requests;
 mod reservation;
 mod rights;
 mod round_trip;

@@ -12,10 +12,10 @@ use sampling::Random;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use testbed::{Refusal, Requests};
 
-use crate::requests::{GROUP, Refusal, Requests};
 use crate::schema::{self, Schemas};
-use crate::stage::{Stage, name};
+use crate::stage::{GROUP, Stage, name};
 
 /// How many objects of each kind the suite makes.
 const OBJECTS: u64 = 60;
@@ -43,7 +43,7 @@ fn through<K: Serialize + DeserializeOwned>(object: &Value) -> Result<Value, Str
 }
 
 struct Ground {
-    requests: Requests,
+    requests: &'static Requests,
     schemas: Schemas,
     namespace: String,
 }
@@ -51,8 +51,8 @@ struct Ground {
 impl Ground {
     fn new() -> Ground {
         let here = Stage::shared().namespace("round-trip");
-        let requests = Requests::of(here.access());
-        let schemas = Schemas::read(&requests);
+        let requests = here.access().requests().unwrap();
+        let schemas = Schemas::read(requests);
         Ground { requests, schemas, namespace: here.name }
     }
 
@@ -245,6 +245,6 @@ fn statuses_go_through_the_api_server_and_the_rust_types_unchanged() {
                 assert!(is_given_back(schema, read, again), "{} {number}\n{read}\n{again}", kind.name);
             }
         }
-        ground.requests.delete(&path);
+        ground.requests.delete(&path).unwrap();
     }
 }

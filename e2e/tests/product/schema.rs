@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use sampling::Random;
 use serde_json::{Map, Value, json};
-
-use crate::requests::Requests;
+use testbed::Requests;
 
 /// The schemas of our kinds, by kind: with `spec` and `status` below `properties`.
 pub(crate) struct Schemas(BTreeMap<String, Value>);
@@ -13,7 +12,7 @@ pub(crate) struct Schemas(BTreeMap<String, Value>);
 impl Schemas {
     /// Those that the API server has.
     pub(crate) fn read(requests: &Requests) -> Schemas {
-        let all = requests.list("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+        let all = requests.list("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").unwrap();
         let ours = all.iter().filter(|found| found["spec"]["group"] == "gangmatch.dev");
         let schema = |found: &Value| found["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone();
         Schemas(

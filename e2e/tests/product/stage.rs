@@ -13,6 +13,9 @@ use testbed::control_plane::processes::end_all;
 use testbed::product::{self, Controller};
 use testbed::{Access, Cluster, Options, repository, until};
 
+/// What the resources of our API group have in common.
+pub(crate) const GROUP: &str = "/apis/gangmatch.dev/v1alpha1";
+
 /// Long enough for a busy machine; a test that passes never waits for it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
@@ -104,7 +107,8 @@ impl Stage {
     /// A new namespace.
     pub(crate) fn namespace(&'static self, test: &str) -> Namespace {
         let name = self.unused(test);
-        self.cluster.kubectl_text(&["create", "namespace", &name], None).unwrap();
+        let object = serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        self.cluster.requests().unwrap().create("/api/v1/namespaces", &object).unwrap();
         Namespace { stage: self, name }
     }
 
@@ -142,8 +146,16 @@ impl Namespace {
         self.kubectl(&["apply", "-f", &path], None);
     }
 
+    /// What `kubectl get -o json` prints of an object such as `gmj/j`, or of all of a kind. Tests ask often while they wait: not by a
+    /// process for each question, if the path is known.
     pub(crate) fn get(&self, object: &str) -> Value {
-        serde_json::from_str(&self.kubectl(&["get", object, "-o", "json"], None)).unwrap()
+        match path_of(&self.name, object) {
+            Some(path) => {
+                let found = self.access().requests().unwrap().get(&path);
+                without_managed_fields(found.unwrap_or_else(|refusal| panic!("{object}: {}", refusal.message)))
+            }
+            None => serde_json::from_str(&self.kubectl(&["get", object, "-o", "json"], None)).unwrap(),
+        }
     }
 
     pub(crate) fn list(&self, kind: &str) -> Vec<Value> {
@@ -233,6 +245,39 @@ impl Namespace {
     pub(crate) fn entries(&self, offer: &str) -> usize {
         let claims = self.get(offer).pointer("/status/claims").and_then(Value::as_object).cloned();
         claims.unwrap_or_default().len()
+    }
+}
+
+/// Where the API server has an object, or all of a kind, by the names that tests use most.
+fn path_of(namespace: &str, object: &str) -> Option<String> {
+    let (kind, name) = object.split_once('/').map_or((object, ""), |(kind, name)| (kind, name));
+    let (api, plural) = match kind {
+        "gmj" => (GROUP, "jobs"),
+        "gmm" => (GROUP, "machines"),
+        "gml" => (GROUP, "licenses"),
+        "gmatch" => (GROUP, "matches"),
+        "pod" | "pods" => ("/api/v1", "pods"),
+        "events.events.k8s.io" => ("/apis/events.k8s.io/v1", "events"),
+        "job.batch" | "jobs.batch" => ("/apis/batch/v1", "jobs"),
+        _ => return None,
+    };
+    let of_kind = format!("{api}/namespaces/{namespace}/{plural}");
+    Some(if name.is_empty() { of_kind } else { format!("{of_kind}/{name}") })
+}
+
+/// kubectl shows who has written which field only if it is asked to.
+fn without_managed_fields(mut found: Value) -> Value {
+    let items = found.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
+    let strip = |mut object: Value| {
+        object.pointer_mut("/metadata").and_then(Value::as_object_mut).and_then(|meta| meta.remove("managedFields"));
+        object
+    };
+    match items {
+        Some(items) => {
+            found["items"] = items.into_iter().map(strip).collect();
+            found
+        }
+        None => strip(found),
     }
 }
 

@@ -264,7 +264,7 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     .filter(|(state, _)| of(*state) > 0)
     .map(|(state, what)| format!("{} {what}", of(state)))
     .collect();
-    let others = if others.is_empty() { String::new() } else { format!(" Not matched: {}.", others.join(", ")) };
+    let others = if others.is_empty() { String::new() } else { format!(" Other jobs: {}.", others.join(", ")) };
     let (jobs, offers) = (count(of(JobState::Waits), "job"), count(offers, "offer"));
     writeln!(out, "{} of {jobs} matched, with {offers}.{others}", matches.len())?;
     let classes = printed.objects.classes.len();

@@ -241,13 +241,18 @@ fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
         0 => {}
         others => holders.push(counted(others, "other claim")),
     }
-    match taken.nominated_jobs {
-        0 => {}
-        1 => holders.push("held for 1 job that waits".to_owned()),
-        jobs => holders.push(format!("held for {jobs} jobs that wait")),
-    }
+    holders.extend(held_for(taken));
     let held = if holders.is_empty() { String::new() } else { format!(": {}", holders.join("; ")) };
     line(text, indent, &format!("{}{used}{held}", taken.offer));
+}
+
+/// How many jobs wait for which some of it is held.
+fn held_for(taken: &TakenOffer) -> Option<String> {
+    match taken.nominated_jobs {
+        0 => None,
+        1 => Some("held for 1 job that waits".to_owned()),
+        jobs => Some(format!("held for {jobs} jobs that wait")),
+    }
 }
 
 /// What is used of an offer, in the cluster and outside.
@@ -307,6 +312,9 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     }
     if answer.taken.others > 0 {
         line(&mut text, 2, &format!("{} of jobs that you may not see", counted(answer.taken.others, "claim")));
+    }
+    if let Some(said) = held_for(&answer.taken) {
+        line(&mut text, 2, &said);
     }
     text.push('\n');
     line(&mut text, 0, &format!("{} waiting.", verb(answer.jobs.waiting, "job is", "jobs are")));

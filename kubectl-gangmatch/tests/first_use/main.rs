@@ -94,7 +94,7 @@ mod tests {
             &format!("{finished}{suspended}{}", job("now", "constraint: other.Memory > 1")),
         );
         assert!(
-            printed.ends_with("0 of 1 job matched, with 0 offers. Not matched: 1 suspended, 1 finished.\n"),
+            printed.ends_with("0 of 1 job matched, with 0 offers. Other jobs: 1 suspended, 1 finished.\n"),
             "{printed}"
         );
         let help = plugin(&["match", "--help"]).output().unwrap();

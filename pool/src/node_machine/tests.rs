@@ -1,5 +1,7 @@
 //! Nodes and classes in, Machines out.
 
+use std::collections::BTreeSet;
+
 use crds::ad::machine_ad;
 use crds::{MachineClass, Res};
 use kube::ResourceExt;
@@ -94,4 +96,30 @@ fn a_class_that_says_nothing_offers_one_slot_and_one_that_cannot_be_read_offers_
     assert_eq!(plain.spec.capacity, Res::from([("slots".to_owned(), 1)]));
     let wrong = json!({"selector": {}, "namespace": "grid", "constraint": "other.Memory >"});
     assert!(machine(&class(&wrong), &node()).unwrap_err().message.starts_with("spec.constraint: line 1"));
+}
+
+#[test]
+fn a_dynamic_attribute_of_the_class_is_the_agents_and_not_the_nodes() {
+    let spec =
+        json!({"selector": {}, "namespace": "grid", "dynamicAttributes": [{"name": "memory", "type": "Integer"}]});
+    let made = machine(&class(&spec), &node()).unwrap();
+    let attributes = made.spec.ad.attributes.unwrap();
+    assert_eq!(attributes.get("Memory"), None, "what an agent publishes would lose to it");
+    assert_eq!(attributes.get("Cpus"), Some(&json!(16)));
+}
+
+#[test]
+fn the_page_lists_what_a_node_has() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/nodes.md")).unwrap();
+    let table = page.split("## Attributes of a node").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| `"));
+    let listed: BTreeSet<&str> = rows.flat_map(|row| row.split(" | ").next().unwrap().split(['`', ',', ' '])).collect();
+    let spec = json!({"selector": {}, "namespace": "grid", "tolerations": [{"operator": "Exists"}]});
+    let made = super::machine_attributes(&class(&spec), &super::some_node());
+    let set_by_the_system = ["Name", "NodeName"].map(str::to_owned);
+    let expected: BTreeSet<String> = made.into_keys().chain(set_by_the_system).collect();
+    assert_eq!(
+        listed.into_iter().filter(|name| !name.is_empty()).map(str::to_owned).collect::<BTreeSet<_>>(),
+        expected
+    );
 }

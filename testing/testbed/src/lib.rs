@@ -13,6 +13,7 @@ pub mod polling;
 pub mod product;
 pub mod real_node;
 pub mod repository;
+pub mod requests;
 pub mod tenants;
 
 pub use cluster::Cluster;
@@ -20,3 +21,4 @@ pub use control_plane::{Access, Component, ControlPlane, Options, Release, User}
 pub use embedded::EmbeddedServer;
 pub use polling::until;
 pub use real_node::RealNode;
+pub use requests::{Refusal, Requests};

@@ -47,18 +47,19 @@ pub fn install_chart_of(access: &Access, checkout: &Path, values: &[&str]) -> Re
 
 /// A policy takes effect a moment after its creation, and the API server keeps the first ad waiting for that moment.
 fn wait_for_stamps(access: &Access) -> Result<()> {
-    let selector = format!("app.kubernetes.io/instance={RELEASE}");
-    let policies = access.kubectl(&["get", "mutatingadmissionpolicies", "-l", &selector, "-o", "name"], None)?;
-    if !policies.status.success() || policies.stdout.is_empty() {
+    let path = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies";
+    let selector = format!("labelSelector=app.kubernetes.io/instance={RELEASE}");
+    let policies = access.requests()?.list(&format!("{path}?{selector}"));
+    if policies.unwrap_or_default().is_empty() {
         // The API server is too old for it, or the values leave it out.
         return Ok(());
     }
-    let machine = r#"{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine",
-        "metadata": {"name": "stamped", "namespace": "default"}, "spec": {}}"#;
+    let machine = serde_json::json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine",
+        "metadata": {"name": "stamped", "namespace": "default"}, "spec": {}});
     until("the policy that stamps owners", READY_MAX, || {
-        let owner = ["create", "--dry-run=server", "-f", "-", "-o", "jsonpath={.spec.owner}"];
-        let answer = access.kubectl(&owner, Some(machine))?;
-        Ok((answer.status.success() && !answer.stdout.is_empty()).then_some(()))
+        let made =
+            access.requests()?.create("/apis/gangmatch.dev/v1alpha1/namespaces/default/machines?dryRun=All", &machine);
+        Ok(made.ok().filter(|made| made.pointer("/spec/owner").is_some()).map(drop))
     })
 }
 
@@ -179,10 +180,14 @@ fn spawn<'a>(
 
 /// The arguments in the chart's Deployment; none when the chart is not installed.
 fn chart_flags(access: &Access) -> Result<Vec<String>> {
-    let path = "jsonpath={.spec.template.spec.containers[0].args}";
-    let deployment = ["get", "deployment", RELEASE, "--namespace", NAMESPACE, "--ignore-not-found", "-o", path];
-    let text = access.kubectl_text(&deployment, None)?;
-    if text.is_empty() { Ok(Vec::new()) } else { Ok(serde_json::from_str(&text)?) }
+    match access.requests()?.get(&format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{RELEASE}")) {
+        Ok(deployment) => {
+            let flags = deployment.pointer("/spec/template/spec/containers/0/args").cloned();
+            Ok(serde_json::from_value(flags.unwrap_or_else(|| serde_json::json!([])))?)
+        }
+        Err(refusal) if refusal.code == 404 => Ok(Vec::new()),
+        Err(refusal) => Err(refusal.into()),
+    }
 }
 
 /// Of the flags with one name, the last.

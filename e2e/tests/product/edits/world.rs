@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use testbed::{Refusal, Requests};
 
-use crate::requests::{GROUP, Refusal, Requests};
-use crate::stage::{condition, name, text};
+use crate::stage::{GROUP, condition, name, text};
 
 /// The kinds of ads, with their names in paths; the order in which they are created.
 pub(crate) const KINDS: [(&str, &str); 3] = [("Machine", "machines"), ("License", "licenses"), ("Job", "jobs")];
@@ -68,29 +68,29 @@ impl<'r> World<'r> {
     }
 
     pub(crate) fn delete(&self, id: &Id) {
-        self.requests.delete(&self.path_of(id));
+        self.requests.delete(&self.path_of(id)).unwrap();
     }
 
     /// Deletes the Matches of a job, whatever their state.
     pub(crate) fn delete_matches(&self, job: &str) {
-        for found in self.requests.list(&self.path("matches")) {
+        for found in self.requests.list(&self.path("matches")).unwrap() {
             if found["spec"]["members"][0]["name"] == job {
-                self.requests.delete(&format!("{}/{}", self.path("matches"), name(&found)));
+                self.requests.delete(&format!("{}/{}", self.path("matches"), name(&found))).unwrap();
             }
         }
     }
 
     pub(crate) fn delete_everything(&self) {
-        KINDS.iter().rev().for_each(|(_, plural)| self.requests.delete(&self.path(plural)));
+        KINDS.iter().rev().for_each(|(_, plural)| self.requests.delete(&self.path(plural)).unwrap());
     }
 
     pub(crate) fn read(&self) -> State {
         let mut ads = BTreeMap::new();
         for (kind, plural) in KINDS {
-            let all = self.requests.list(&self.path(plural));
+            let all = self.requests.list(&self.path(plural)).unwrap();
             ads.extend(all.into_iter().map(|object| ((kind, name(&object)), object)));
         }
-        State { ads, matches: self.requests.list(&self.path("matches")) }
+        State { ads, matches: self.requests.list(&self.path("matches")).unwrap() }
     }
 }
 

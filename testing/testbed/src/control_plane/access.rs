@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result, bail};
@@ -14,6 +15,7 @@ use super::components::User;
 use super::kubeconfig;
 use super::pki::Pki;
 use super::processes::Processes;
+use crate::requests::Requests;
 
 /// The executables that talk to an API server.
 #[derive(Debug, Clone)]
@@ -48,11 +50,12 @@ pub struct Access {
     authority: Authority,
     processes: Processes,
     files: AtomicUsize,
+    requests: OnceLock<Requests>,
 }
 
 impl Access {
     pub(crate) fn new(kubeconfig: PathBuf, tools: Tools, authority: Authority, processes: Processes) -> Self {
-        Self { kubeconfig, tools, authority, processes, files: AtomicUsize::new(0) }
+        Self { kubeconfig, tools, authority, processes, files: AtomicUsize::new(0), requests: OnceLock::new() }
     }
 
     /// The path of the admin's kubeconfig.
@@ -80,6 +83,18 @@ impl Access {
 
     pub(crate) fn into_processes(self) -> Processes {
         self.processes
+    }
+
+    /// The same API server without kubectl, as the admin.
+    ///
+    /// # Errors
+    /// When the kubeconfig cannot be read.
+    pub fn requests(&self) -> Result<&Requests> {
+        if let Some(known) = self.requests.get() {
+            return Ok(known);
+        }
+        let made = Requests::of(&self.kubeconfig)?;
+        Ok(self.requests.get_or_init(|| made))
     }
 
     /// Runs kubectl as the admin, or as whoever `--kubeconfig` says; the exit status is part of the answer.
@@ -163,10 +178,12 @@ impl Access {
     /// # Errors
     /// When there is no such ServiceAccount.
     pub fn service_account(&self, namespace: &str, name: &str) -> Result<PathBuf> {
-        let token =
-            self.kubectl_text(&["create", "token", name, "--namespace", namespace, "--duration", "1h"], None)?;
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token");
+        let asked = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}});
+        let answer = self.requests()?.create(&path, &asked)?;
+        let token = answer.pointer("/status/token").and_then(Value::as_str).context("the answer has no token")?;
         let (cluster, _) = self.cluster_and_user()?;
-        self.write_kubeconfig(&format!("{namespace}-{name}"), &cluster, &kubeconfig::by_token(token.trim()))
+        self.write_kubeconfig(&format!("{namespace}-{name}"), &cluster, &kubeconfig::by_token(token))
     }
 
     fn write_kubeconfig(&self, name: &str, cluster: &Value, user: &Value) -> Result<PathBuf> {
@@ -180,7 +197,12 @@ impl Access {
 
     /// The current context's cluster and user, with every file that they name read in.
     fn cluster_and_user(&self) -> Result<(Value, Value)> {
-        let config = self.kubectl_json(&["config", "view", "--raw", "--minify", "--flatten"])?;
+        // Those of our own control planes are JSON with one context, and name no files.
+        let own = std::fs::read(&self.kubeconfig).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let config = match own {
+            Some(config) if matches!(self.authority, Authority::Own { .. }) => config,
+            _ => self.kubectl_json(&["config", "view", "--raw", "--minify", "--flatten"])?,
+        };
         let part = |path: &str| config.pointer(path).cloned().with_context(|| format!("the kubeconfig has no {path}"));
         Ok((part("/clusters/0/cluster")?, part("/users/0/user")?))
     }

@@ -193,7 +193,6 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// Cheaper to ask than the API, which is a kubectl each time.
     fn wait_for_port(&self, server: (Ipv4Addr, u16), components: &[Component]) -> Result<()> {
         until("the port of kube-apiserver", READY_MAX, || {
             self.check_running(components)?;
@@ -205,8 +204,7 @@ impl ControlPlane {
     fn wait_for_api(&self, components: &[Component]) -> Result<()> {
         until("the API", READY_MAX, || {
             self.check_running(components)?;
-            let answer = self.kubectl(&["get", "--raw=/readyz", "--request-timeout=5s"], None)?;
-            Ok(answer.status.success().then_some(()))
+            Ok(self.requests()?.get("/readyz").ok().map(drop))
         })
     }
 
@@ -214,9 +212,7 @@ impl ControlPlane {
     fn wait_for_service_account(&self, components: &[Component]) -> Result<()> {
         until("the ServiceAccount `default`", READY_MAX, || {
             self.check_running(components)?;
-            let answer = self
-                .kubectl(&["get", "serviceaccount", "default", "--namespace=default", "--request-timeout=5s"], None)?;
-            Ok(answer.status.success().then_some(()))
+            Ok(self.requests()?.get("/api/v1/namespaces/default/serviceaccounts/default").ok().map(drop))
         })
     }
 

@@ -1,4 +1,4 @@
-//! A cycle without ads: decides which jobs are served in a pool in which every gang is found for which enough is left.
+//! The model of a cycle, without ads, which tests compare with: decides which jobs are served in a pool in which every gang is found for which enough is left.
 //!
 //! It does with [`Order`] and [`Quotas`] what the crate `matchmaker` does with them in a real cycle, so that the laws of the order can be
 //! tested on amounts alone.

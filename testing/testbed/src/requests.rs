@@ -1,0 +1,122 @@
+//! Turns requests with JSON bodies into the API server's answers, over a connection that stays: tests ask often while they wait, and a
+//! process for each question would cost more than what is tested.
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::Result;
+use http::Request;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+/// A client of an API server, with the credentials of a kubeconfig.
+pub struct Requests {
+    client: Client,
+    runtime: Runtime,
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Requests").finish_non_exhaustive()
+    }
+}
+
+/// The API server's no.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The HTTP status; 0 if there was no answer.
+    pub code: u16,
+    /// Its words, or what stood in the way of an answer.
+    pub message: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Refusal {
+    /// Whether the object itself is the reason: malformed, too large or invalid.
+    #[must_use]
+    pub fn is_about_the_object(&self) -> bool {
+        [400, 413, 422].contains(&self.code)
+    }
+}
+
+impl Requests {
+    /// Connects when the first request is made.
+    ///
+    /// # Errors
+    /// When the file is no kubeconfig.
+    pub fn of(kubeconfig: &Path) -> Result<Requests> {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let client = runtime.block_on(async {
+            let file = Kubeconfig::read_from(kubeconfig)?;
+            let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+            anyhow::Ok(Client::try_from(config)?)
+        })?;
+        Ok(Requests { client, runtime })
+    }
+
+    /// An object, or a list, by its path.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn get(&self, path: &str) -> Result<Value, Refusal> {
+        self.send("GET", path, "application/json", &Value::Null)
+    }
+
+    /// The items of a list.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn list(&self, path: &str) -> Result<Vec<Value>, Refusal> {
+        Ok(self.get(path)?.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
+    }
+
+    /// Sends a new object to the path of its list.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn create(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        self.send("POST", path, "application/json", object)
+    }
+
+    /// Sends a JSON Patch.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn patch(&self, path: &str, operations: &Value) -> Result<Value, Refusal> {
+        self.send("PATCH", path, "application/json-patch+json", operations)
+    }
+
+    /// Deletes an object, or all of a list, as kubectl does; what is not there is deleted already.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn delete(&self, path: &str) -> Result<(), Refusal> {
+        match self.send("DELETE", path, "application/json", &json!({"propagationPolicy": "Background"})) {
+            Err(refusal) if refusal.code != 404 => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&self, method: &str, path: &str, content: &str, body: &Value) -> Result<Value, Refusal> {
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let no_answer =
+            |error: &dyn std::fmt::Display| Refusal { code: 0, message: format!("{method} {path}: {error}") };
+        let request = Request::builder().method(method).uri(path).header("Content-Type", content).body(bytes);
+        let request = request.map_err(|error| no_answer(&error))?;
+        match self.runtime.block_on(self.client.request_text(request)) {
+            // Some answers are no JSON: `/readyz` says `ok`.
+            Ok(text) => Ok(serde_json::from_str(&text).unwrap_or(Value::String(text))),
+            Err(kube::Error::Api(status)) => Err(Refusal { code: status.code, message: status.message.clone() }),
+            Err(error) => Err(no_answer(&error)),
+        }
+    }
+}
