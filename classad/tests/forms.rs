@@ -1,9 +1,6 @@
 //! Ads in brackets, in the long form and in JSON: the same ads, whichever way they are written, alone and among others.
 
 #[cfg(test)]
-mod trees;
-
-#[cfg(test)]
 mod tests {
     use classad::{
         Ad, Dialect, Form, Name, Unwritable, has_comments, parse_ad, parse_json, parse_long, read_ads, write_ads,

@@ -1,9 +1,6 @@
 //! Laws of the language: what is printed reads back, evaluation ends, the logic tables hold cell by cell.
 
 #[cfg(test)]
-mod trees;
-
-#[cfg(test)]
 mod tests {
     use classad::{
         Ad, BUILTINS, Context, Dialect, Env, Exhausted, Expr, Limit, Limits, Value, conjuncts, eval, eval_attribute,

@@ -1,9 +1,6 @@
 //! Work is paid for with fuel. It is measured in bytes and allocations, which unlike time are the same at every run.
 
 #[cfg(test)]
-mod trees;
-
-#[cfg(test)]
 mod tests {
     use std::cell::Cell;
     use std::hint::black_box;

@@ -186,7 +186,7 @@ fn the_audit_log_has_what_people_do_and_not_what_the_control_plane_does() {
 
 #[test]
 fn killed_components_come_back_with_their_data_beside_another_control_plane() {
-    let plane = ControlPlane::start(&Options { scheduler: false, ..Options::default() }).unwrap();
+    let plane = ControlPlane::start(&Options::default()).unwrap();
     assert_ne!(plane.kubeconfig(), shared().kubeconfig());
     plane.kubectl_text(&["create", "configmap", "kept"], None).unwrap();
     for component in [Component::Apiserver, Component::Etcd] {
@@ -233,7 +233,7 @@ fn a_kept_folder_has_its_logs_and_no_processes() {
 #[test]
 fn a_detached_control_plane_is_found_again_and_taken_down() {
     let folder = std::env::temp_dir().join(format!("gangmatch-detached-{}", std::process::id()));
-    let options = Options { scheduler: false, place: Place::At(folder.clone()), ..Options::default() };
+    let options = Options { place: Place::At(folder.clone()), ..Options::default() };
     ControlPlane::start(&options).unwrap().detach().unwrap();
     let again = ControlPlane::attach(&folder).unwrap();
     again.kill(Component::ControllerManager).unwrap();
@@ -249,7 +249,7 @@ fn a_detached_control_plane_is_found_again_and_taken_down() {
 #[test]
 fn a_parent_that_is_killed_leaves_nothing_behind() {
     if std::env::var_os(CHILD).is_some() {
-        let plane = ControlPlane::start(&Options { scheduler: false, ..Options::default() }).unwrap();
+        let plane = ControlPlane::start(&Options::default()).unwrap();
         println!("\nfolder {}", plane.processes().folder().display());
         // Until somebody kills us.
         std::io::stdin().read_to_end(&mut Vec::new()).unwrap();

@@ -91,7 +91,7 @@ fn what_the_demonstration_suggests_works_and_nothing_is_left() {
                 demo.wait_for("kubectl get gmj run-3 -o jsonpath={.status.why}", "port `license`");
             }
             other if other.contains("run-1") => demo.wait_for(&phase("run-3"), "Claimed"),
-            "kubectl get gmj long intruder" => demo.wait_for(command, "refused by its owner's constraint"),
+            "kubectl get gmj long intruder" => demo.wait_for(command, "owner's constraint"),
             other if other.contains("HoldAndDrain") => demo.wait_for(&phase("sim"), "Pending"),
             _ => assert!(!printed.is_empty(), "{command}"),
         }

@@ -1,10 +1,6 @@
 //! Roots that are placed together get the same gangs with the index as with the plain search.
 
 #[cfg(test)]
-#[path = "../../matchmaker/tests/world/mod.rs"]
-mod world;
-
-#[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
@@ -13,7 +9,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::alike;
-    use super::world::{World, runs, world};
+    use crate::world::{World, runs, world};
 
     const NOW: i64 = 7;
 

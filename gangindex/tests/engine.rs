@@ -1,12 +1,6 @@
 //! The engine against the plain search: the same cycles, whatever the pool.
 
 #[cfg(test)]
-mod history;
-#[cfg(test)]
-#[path = "../../matchmaker/tests/world/mod.rs"]
-mod world;
-
-#[cfg(test)]
 mod tests {
     use std::cell::Cell;
     use std::sync::Arc;
@@ -16,8 +10,8 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::TestRunner;
 
-    use super::history::History;
-    use super::world::{World, runs, world};
+    use crate::history::History;
+    use crate::world::{World, runs, world};
 
     const NOW: i64 = 7;
 

@@ -1,9 +1,6 @@
 //! What holds of the sets of counted ports, whatever the pool.
 
 #[cfg(test)]
-mod set_pools;
-
-#[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
     use std::collections::BTreeSet;

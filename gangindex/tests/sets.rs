@@ -1,9 +1,6 @@
 //! Sets of machines for jobs with counted ports: the index chooses those that the plain search finds one by one.
 
 #[cfg(test)]
-mod set_pools;
-
-#[cfg(test)]
 mod tests {
     use std::cell::Cell;
 

@@ -1,14 +1,8 @@
 //! Explanations: the same by index as by trying, and true.
 
 #[cfg(test)]
-#[path = "../../matchmaker/tests/suite/pools.rs"]
-mod pools;
-#[cfg(test)]
 #[path = "why/stars.rs"]
 mod stars;
-#[cfg(test)]
-#[path = "../../matchmaker/tests/world/mod.rs"]
-mod world;
 
 #[cfg(test)]
 mod tests {
@@ -23,9 +17,9 @@ mod tests {
     };
     use proptest::prelude::*;
 
-    use super::pools::{emptied, rebuilt};
     use super::stars::{random, stars};
-    use super::world::{World, runs, world};
+    use crate::suite::pools::{emptied, rebuilt};
+    use crate::world::{World, runs, world};
 
     const NOW: i64 = 7;
 

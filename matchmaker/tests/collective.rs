@@ -1,9 +1,6 @@
 //! What holds of roots that are placed together, whatever the pool.
 
 #[cfg(test)]
-mod world;
-
-#[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 

@@ -12,8 +12,6 @@ mod judge;
 #[cfg(test)]
 #[path = "oracle/trees.rs"]
 mod trees;
-#[cfg(test)]
-mod world;
 
 #[cfg(test)]
 mod tests {
@@ -26,7 +24,7 @@ mod tests {
     use super::chain::chain;
     use super::judge::{Judged, judge};
     use super::trees::{Tree, trees};
-    use super::world::{World, runs, world};
+    use crate::world::{World, runs, world};
 
     /// More trees than this are not enumerated; hardly any pool has so many.
     const TREES_MAX: usize = 20_000;

@@ -1,5 +1,4 @@
 //! Preemption in random pools: whatever is proposed, the whole gang then exists, and no victim could be spared.
-#![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! Reservation and backfill in random pools, over time: a gang of many machines waits under a stream of small jobs. It is claimed within the
 //! bound, whoever uses what is held for it meanwhile, and each mistake that is put in is found.
-#![cfg(test)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,15 +1,12 @@
 //! Who is charged for a job, and what counts offers.
 
 #[cfg(test)]
-mod cluster;
-
-#[cfg(test)]
 mod tests {
     use crds::{Account, Job, PoolPolicy};
     use pool::{CycleInputs, Objects, PolicyBuilder, Submitting, account_problems, snapshot};
     use serde_json::{Value, json};
 
-    use super::cluster::{expr, job, license, machine, objects, port};
+    use crate::cluster::{expr, job, license, machine, objects, port};
 
     fn cluster_object<T: serde::de::DeserializeOwned>(kind: &str, name: &str, spec: &Value) -> T {
         let uid = format!("uid-{name}");

@@ -1,9 +1,6 @@
 //! Objects in, the offers that stand in a job's way out: the same with both searches.
 
 #[cfg(test)]
-mod cluster;
-
-#[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
@@ -13,7 +10,7 @@ mod tests {
     use pool::{CycleInputs, Objects, Obstacles, SnapshotBuilder, explained};
     use serde_json::json;
 
-    use super::cluster::{expr, job, license, machine, objects, placed, port};
+    use crate::cluster::{expr, job, license, machine, objects, placed, port};
 
     /// What is said of the only job that waits: sentence, hint and reason; the same whichever search has found that it has no gang.
     fn said(objects: &Objects) -> (String, String, &'static str) {

@@ -1,9 +1,6 @@
 //! What preemption is decided on: the gangs that are claimed.
 
 #[cfg(test)]
-mod cluster;
-
-#[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
@@ -14,7 +11,7 @@ mod tests {
     use pool::{CycleInputs, Objects, PolicyBuilder, PreemptionInput, Provenance, preemption_input, record, snapshot};
     use serde_json::{Value, json};
 
-    use super::cluster::{expr, job, license, machine, objects, port};
+    use crate::cluster::{expr, job, license, machine, objects, port};
 
     const NOW: i64 = 1_000_000;
 

@@ -1,16 +1,13 @@
 //! A gang into a Match and back.
 
 #[cfg(test)]
-mod cluster;
-
-#[cfg(test)]
 mod tests {
     use crds::{LABEL_ATTEMPT, LABEL_ROOT_UID, Match};
     use gangindex::negotiate;
     use matchmaker::{Config, Disagreement, Gang, Snapshot, verify};
     use pool::{CycleInputs, ObjectKey, Objects, Provenance, gang_of, record, snapshot};
 
-    use super::cluster::{expr, job, license, machine, objects, placed, port};
+    use crate::cluster::{expr, job, license, machine, objects, placed, port};
 
     fn provenance() -> Provenance {
         let time = jiff::Timestamp::from_second(1_000_000).unwrap();

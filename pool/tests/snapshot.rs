@@ -1,9 +1,6 @@
 //! Objects into a snapshot: who asks, who offers to whom, and what is taken.
 
 #[cfg(test)]
-mod cluster;
-
-#[cfg(test)]
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
@@ -19,7 +16,7 @@ mod tests {
         missing_entries, record, returning, snapshot,
     };
 
-    use super::cluster::{expr, job, license, machine, objects, placed, port};
+    use crate::cluster::{expr, job, license, machine, objects, placed, port};
 
     fn matched(objects: &Objects, inputs: &CycleInputs) -> usize {
         negotiate(&snapshot(objects, inputs), &Config::product(), 0).gangs.len()

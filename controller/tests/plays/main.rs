@@ -25,3 +25,7 @@ mod weather;
 mod wire;
 mod words;
 mod worker;
+
+/// That of the product: half of what the API server in this process does is to make and drop values.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -136,8 +136,20 @@ impl Namespace {
         self.access().kubectl_text(&here, stdin).unwrap()
     }
 
+    /// What `kubectl apply` does; without it, if the paths of all objects are known.
     pub(crate) fn apply(&self, manifest: &str) {
-        self.kubectl(&["apply", "-f", "-"], Some(manifest));
+        let objects = serde_saphyr::from_multiple::<Value>(manifest).unwrap_or_default();
+        let objects = objects.into_iter().filter(|object| !object.is_null());
+        let to_apply: Option<Vec<(String, Value)>> =
+            objects.map(|object| Some((path_of(&self.name, &short_name(&object)?)?, object))).collect();
+        let Some(to_apply) = to_apply.filter(|all| !all.is_empty()) else {
+            self.kubectl(&["apply", "-f", "-"], Some(manifest));
+            return;
+        };
+        for (path, object) in to_apply {
+            let applied = self.access().requests().unwrap().apply(&path, &object);
+            applied.unwrap_or_else(|refusal| panic!("{path}: {}", refusal.message));
+        }
     }
 
     /// A folder below `examples/`.
@@ -246,6 +258,20 @@ impl Namespace {
         let claims = self.get(offer).pointer("/status/claims").and_then(Value::as_object).cloned();
         claims.unwrap_or_default().len()
     }
+}
+
+/// An ad or a pod by its kind and name, such as `gmj/j`, if it does not say in which namespace it is.
+fn short_name(object: &Value) -> Option<String> {
+    let kind = match (text(object, "/apiVersion").as_str(), text(object, "/kind").as_str()) {
+        ("gangmatch.dev/v1alpha1", "Job") => "gmj",
+        ("gangmatch.dev/v1alpha1", "Machine") => "gmm",
+        ("gangmatch.dev/v1alpha1", "License") => "gml",
+        ("batch/v1", "Job") => "job.batch",
+        ("v1", "Pod") => "pod",
+        _ => return None,
+    };
+    let is_here = object.pointer("/metadata/namespace").is_none();
+    Some(format!("{kind}/{}", name(object))).filter(|_| is_here && !name(object).is_empty())
 }
 
 /// Where the API server has an object, or all of a kind, by the names that tests use most.

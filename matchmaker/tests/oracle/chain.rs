@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use matchmaker::{AdKey, Config, Offer, PoolAd, Res, Role, Root, Snapshot};
 
-use super::world::World;
+use crate::world::World;
 
 /// A pool of these ads: the first one asks, the others offer themselves.
 pub(crate) fn chain(texts: &[&str]) -> World {

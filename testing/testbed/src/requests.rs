@@ -87,6 +87,15 @@ impl Requests {
         self.send("POST", path, "application/json", object)
     }
 
+    /// Applies an object at its path, as `kubectl apply --server-side --force-conflicts` does.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn apply(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+        let path = format!("{path}?fieldManager=kubectl&force=true&fieldValidation=Strict");
+        self.send("PATCH", &path, "application/apply-patch+yaml", object)
+    }
+
     /// Sends a JSON Patch.
     ///
     /// # Errors

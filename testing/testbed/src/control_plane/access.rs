@@ -212,6 +212,8 @@ impl Access {
         let mut child = Command::new(program)
             .args(arguments)
             .env("KUBECONFIG", &self.kubeconfig)
+            // They end before a collection would pay: a quarter of what they take.
+            .env("GOGC", "off")
             // Nothing of the user's own settings and caches comes in, nothing of ours goes out.
             .env("KUBERC", "off")
             .env("KUBECACHEDIR", cache.join("kube"))

@@ -20,7 +20,7 @@ pub struct Options {
     /// How long a node counts as alive after kwok's last sign of life, in seconds: it gives four in that time. With many nodes that is
     /// most of what etcd has to store.
     pub node_lease_seconds: u32,
-    /// kube-scheduler places pods.
+    /// kube-scheduler places pods, as it always does with kwok: without nodes, there is nothing to place.
     pub scheduler: bool,
     /// The API server logs who did what (level `Metadata`), except for the control plane itself.
     pub audit: bool,
@@ -45,7 +45,7 @@ impl Default for Options {
             release: Release::Newest,
             kwok: false,
             node_lease_seconds: 40,
-            scheduler: true,
+            scheduler: false,
             audit: true,
             fsync: false,
             users: Vec::new(),
@@ -61,7 +61,7 @@ impl Options {
     /// The components that start when the API answers.
     pub(crate) fn clients(&self) -> Vec<Component> {
         let mut clients = vec![Component::ControllerManager];
-        clients.extend(self.scheduler.then_some(Component::Scheduler));
+        clients.extend((self.scheduler || self.kwok).then_some(Component::Scheduler));
         clients.extend(self.kwok.then_some(Component::Kwok));
         clients
     }

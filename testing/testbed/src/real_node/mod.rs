@@ -79,7 +79,7 @@ impl RealNode {
         let binaries = Binaries::of_node()?;
         let namespaces = Namespaces::create(&place_beside(&options.place), options.afterwards)?;
         let network = Network::connect(&namespaces)?;
-        let plane = ControlPlane::start(&Options { address: network.host(), ..options.clone() })?;
+        let plane = ControlPlane::start(&Options { address: network.host(), scheduler: true, ..options.clone() })?;
         let node = Self { namespaces, plane, network };
         node.start_containerd()?;
         node.start_clients(&binaries)?;

@@ -1,15 +1,16 @@
-//! The plain search passes the suite.
+//! The tests of the plain search: the suite that every finder passes, and a file for each subject.
+#![cfg(test)]
 
-#[cfg(test)]
+mod collective;
+mod oracle;
+mod preemption;
+mod reservation;
 mod suite;
-#[cfg(test)]
 mod world;
 
 /// Every candidate is a step, and no submitter has a share of them.
-#[cfg(test)]
 const PLAIN: bool = true;
 
-#[cfg(test)]
 fn negotiate(snapshot: &matchmaker::Snapshot, config: &matchmaker::Config, now: i64) -> matchmaker::Cycle {
     matchmaker::negotiate(snapshot, config, now, &mut matchmaker::Plain::default())
 }
