@@ -1,5 +1,10 @@
 //! The gang cases, each in both modes.
 
+/// The plain search makes many small values.
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

@@ -4,8 +4,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// The pause between two questions.
-const PAUSE: Duration = Duration::from_millis(25);
+/// The least pause between two questions.
+const PAUSE_MIN: Duration = Duration::from_millis(25);
+/// The longest.
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// A pause is so many times as long as the question before it took: who waits leaves the processor to what is waited for.
+const PAUSE_PER_QUESTION: u32 = 4;
 
 /// Asks until the answer is `Some`, and fails when `limit` has passed; `what` names the awaited thing in the error.
 ///
@@ -14,12 +18,14 @@ const PAUSE: Duration = Duration::from_millis(25);
 pub fn until<T>(what: &str, limit: Duration, mut ask: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     let start = Instant::now();
     loop {
+        let asked = Instant::now();
         if let Some(answer) = ask()? {
             return Ok(answer);
         }
+        let pause = asked.elapsed().saturating_mul(PAUSE_PER_QUESTION).clamp(PAUSE_MIN, PAUSE_MAX);
         if start.elapsed() >= limit {
             bail!("waited {:.1} s in vain for {what}", limit.as_secs_f32());
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause);
     }
 }

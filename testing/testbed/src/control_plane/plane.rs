@@ -183,7 +183,8 @@ impl ControlPlane {
         let authority = Authority::Own { pki: pki.clone(), declared };
         let plane = Self { access: Access::new(folder.join(ADMIN), Tools::from(binaries), authority, processes) };
         let start = |component: Component| {
-            plane.processes().start(component.name(), &plan.command(component), &[]).map(|()| component)
+            let environment = options.environment();
+            plane.processes().start(component.name(), &plan.command(component), environment).map(|()| component)
         };
         let first = [start(Component::Etcd)?, start(Component::Apiserver)?];
         plane.wait_for_port((options.address, ports.apiserver), &first)?;
