@@ -12,7 +12,7 @@ use sampling::Random;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use testbed::{Refusal, Requests};
+use testbed::{Requests, ServerRefusal};
 
 use crate::schema::{self, Schemas};
 use crate::stage::{GROUP, Stage, name};
@@ -64,7 +64,7 @@ impl Ground {
         }
     }
 
-    fn create(&self, kind: &Kind, object: &Value) -> Result<Value, Refusal> {
+    fn create(&self, kind: &Kind, object: &Value) -> Result<Value, ServerRefusal> {
         self.requests.create(&format!("{}?dryRun=All&fieldValidation=Strict", self.path(kind)), object)
     }
 }

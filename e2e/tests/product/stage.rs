@@ -293,18 +293,14 @@ fn path_of(namespace: &str, object: &str) -> Option<String> {
 
 /// kubectl shows who has written which field only if it is asked to.
 fn without_managed_fields(mut found: Value) -> Value {
-    let items = found.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
-    let strip = |mut object: Value| {
+    let strip = |object: &mut Value| {
         object.pointer_mut("/metadata").and_then(Value::as_object_mut).and_then(|meta| meta.remove("managedFields"));
-        object
     };
-    match items {
-        Some(items) => {
-            found["items"] = items.into_iter().map(strip).collect();
-            found
-        }
-        None => strip(found),
+    match found.get_mut("items").and_then(Value::as_array_mut) {
+        Some(items) => items.iter_mut().for_each(strip),
+        None => strip(&mut found),
     }
+    found
 }
 
 /// Whether an answer of `why` agrees with a condition.

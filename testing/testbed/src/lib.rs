@@ -21,4 +21,4 @@ pub use control_plane::{Access, Component, ControlPlane, Options, Release, User}
 pub use embedded::EmbeddedServer;
 pub use polling::until;
 pub use real_node::RealNode;
-pub use requests::{Refusal, Requests};
+pub use requests::{Requests, ServerRefusal};

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use http::Request;
@@ -10,6 +11,11 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
+
+/// How long a connection may take.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How long an answer may take, on a busy machine.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// A client of an API server, with the credentials of a kubeconfig.
 pub struct Requests {
@@ -25,22 +31,22 @@ impl fmt::Debug for Requests {
 
 /// The API server's no.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct ServerRefusal {
     /// The HTTP status; 0 if there was no answer.
     pub code: u16,
     /// Its words, or what stood in the way of an answer.
     pub message: String,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ServerRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ServerRefusal {}
 
-impl Refusal {
+impl ServerRefusal {
     /// Whether the object itself is the reason: malformed, too large or invalid.
     #[must_use]
     pub fn is_about_the_object(&self) -> bool {
@@ -57,7 +63,9 @@ impl Requests {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let client = runtime.block_on(async {
             let file = Kubeconfig::read_from(kubeconfig)?;
-            let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+            let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+            // A server that hangs is one that does not answer: some tests make it hang.
+            (config.connect_timeout, config.read_timeout) = (Some(CONNECT_MAX), Some(ANSWER_MAX));
             anyhow::Ok(Client::try_from(config)?)
         })?;
         Ok(Requests { client, runtime })
@@ -67,7 +75,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub fn get(&self, path: &str) -> Result<Value, Refusal> {
+    pub fn get(&self, path: &str) -> Result<Value, ServerRefusal> {
         self.send("GET", path, "application/json", &Value::Null)
     }
 
@@ -75,7 +83,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub fn list(&self, path: &str) -> Result<Vec<Value>, Refusal> {
+    pub fn list(&self, path: &str) -> Result<Vec<Value>, ServerRefusal> {
         Ok(self.get(path)?.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
     }
 
@@ -83,7 +91,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub fn create(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+    pub fn create(&self, path: &str, object: &Value) -> Result<Value, ServerRefusal> {
         self.send("POST", path, "application/json", object)
     }
 
@@ -91,7 +99,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub fn apply(&self, path: &str, object: &Value) -> Result<Value, Refusal> {
+    pub fn apply(&self, path: &str, object: &Value) -> Result<Value, ServerRefusal> {
         let path = format!("{path}?fieldManager=kubectl&force=true&fieldValidation=Strict");
         self.send("PATCH", &path, "application/apply-patch+yaml", object)
     }
@@ -100,7 +108,7 @@ impl Requests {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub fn patch(&self, path: &str, operations: &Value) -> Result<Value, Refusal> {
+    pub fn patch(&self, path: &str, operations: &Value) -> Result<Value, ServerRefusal> {
         self.send("PATCH", path, "application/json-patch+json", operations)
     }
 
@@ -108,23 +116,23 @@ impl Requests {
     ///
     /// # Errors
     /// When the API server refuses it.
-    pub fn delete(&self, path: &str) -> Result<(), Refusal> {
+    pub fn delete(&self, path: &str) -> Result<(), ServerRefusal> {
         match self.send("DELETE", path, "application/json", &json!({"propagationPolicy": "Background"})) {
             Err(refusal) if refusal.code != 404 => Err(refusal),
             _ => Ok(()),
         }
     }
 
-    fn send(&self, method: &str, path: &str, content: &str, body: &Value) -> Result<Value, Refusal> {
+    fn send(&self, method: &str, path: &str, content: &str, body: &Value) -> Result<Value, ServerRefusal> {
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let no_answer =
-            |error: &dyn std::fmt::Display| Refusal { code: 0, message: format!("{method} {path}: {error}") };
+            |error: &dyn std::fmt::Display| ServerRefusal { code: 0, message: format!("{method} {path}: {error}") };
         let request = Request::builder().method(method).uri(path).header("Content-Type", content).body(bytes);
         let request = request.map_err(|error| no_answer(&error))?;
         match self.runtime.block_on(self.client.request_text(request)) {
             // Some answers are no JSON: `/readyz` says `ok`.
             Ok(text) => Ok(serde_json::from_str(&text).unwrap_or(Value::String(text))),
-            Err(kube::Error::Api(status)) => Err(Refusal { code: status.code, message: status.message.clone() }),
+            Err(kube::Error::Api(status)) => Err(ServerRefusal { code: status.code, message: status.message.clone() }),
             Err(error) => Err(no_answer(&error)),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use testbed::{Refusal, Requests};
+use testbed::{Requests, ServerRefusal};
 
 use crate::stage::{GROUP, condition, name, text};
 
@@ -58,7 +58,7 @@ impl<'r> World<'r> {
     }
 
     /// Sets fields of a spec, or removes them; all or none.
-    pub(crate) fn set(&self, id: &Id, fields: &[(String, Option<Value>)]) -> Result<Value, Refusal> {
+    pub(crate) fn set(&self, id: &Id, fields: &[(String, Option<Value>)]) -> Result<Value, ServerRefusal> {
         let operation = |(field, value): &(String, Option<Value>)| match value {
             Some(value) => json!({"op": "add", "path": format!("/spec/{field}"), "value": value}),
             None => json!({"op": "remove", "path": format!("/spec/{field}")}),
