@@ -8,7 +8,7 @@ mod tests {
     use classad::{Ad, Context, Dialect, Env, Name, builtins_page, eval, parse_ad, parse_expr};
 
     fn folder() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/language")
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/language")
     }
 
     /// The ads that an example is evaluated among.
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// Written anew with `UPDATE_MANUAL=1 cargo test -p classad manual::`.
+    /// Written anew with `UPDATE_MANUAL=1 cargo test -p classad-tests manual::`.
     #[test]
     fn the_page_of_functions_is_up_to_date() {
         let path = folder().join("builtins.md");

@@ -4,19 +4,11 @@ use serde_json::{Value, json};
 use testbed::product::create_fake_node;
 
 use crate::idle::writes;
-use crate::stage::{Namespace, Stage, condition, machine, name, text};
+use crate::stage::{Namespace, Stage, condition, list, machine, name, object, text};
 use crate::tenants::{Tenant, Tenants};
 
 fn tenants(test: &str) -> Tenants {
     Stage::attacked().tenants(test)
-}
-
-fn object(kind: &str, name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
-}
-
-fn list(items: &[Value]) -> String {
-    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
 /// A machine of alice's for jobs of all namespaces of which this is true.

@@ -6,20 +6,13 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use crate::idle::writes;
-use crate::stage::{Namespace, Stage, machine, name, text};
+use crate::refusal::{lift, refuse, requests};
+use crate::stage::{Namespace, Stage, list, machine, name, object, text};
 
 /// One stage for all of them: they are in different namespaces.
 fn stage() -> &'static Stage {
     static STAGE: OnceLock<Stage> = OnceLock::new();
     STAGE.get_or_init(Stage::of_a_module)
-}
-
-fn object(kind: &str, name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
-}
-
-fn list(items: &[Value]) -> String {
-    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
 /// A suspended batch Job that asks for a gang by its label.
@@ -61,22 +54,11 @@ fn claims(here: &Namespace, job: &str) -> f64 {
 }
 
 /// Refuses what the controller does in a namespace, from when this returns.
-fn refuse(here: &Namespace, group: &str, resource: &str, operation: &str) -> String {
-    let policy = format!("refuse-{}", here.name);
+fn refuse_controller(here: &Namespace, group: &str, resource: &str, operation: &str) -> String {
     let user = "system:serviceaccount:gangmatch-system:gangmatch";
     // What is asked below stands beside it: a policy takes effect a moment after its creation, and for all its rules at once.
-    let rules = json!([
-        {"apiGroups": [group], "apiVersions": ["*"], "operations": [operation], "resources": [resource]},
-        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]},
-    ]);
-    let validations = json!([{"expression": format!("request.userInfo.username != '{user}'"), "message": "not here"}]);
-    let spec = json!({"matchConstraints": {"resourceRules": rules}, "validations": validations});
-    let labels = json!({"kubernetes.io/metadata.name": here.name});
-    let binding = json!({"policyName": policy, "validationActions": ["Deny"],
-        "matchResources": {"namespaceSelector": {"matchLabels": labels}}});
-    let of = |kind: &str, spec: &Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": policy}, "spec": spec});
-    let both = [of("ValidatingAdmissionPolicy", &spec), of("ValidatingAdmissionPolicyBinding", &binding)];
-    here.access().apply(&list(&both)).unwrap();
+    let rules = [requests(operation, group, resource), requests("CREATE", "", "configmaps")];
+    let policy = refuse(here, &rules, &format!("request.userInfo.username != '{user}'"), "not here");
     let as_controller = ["-n", &here.name, &format!("--as={user}"), "--as-group=system:masters"];
     here.until("the policy to take effect", || {
         let create = [&as_controller[..], &["create", "configmap", "probe", "--dry-run=server"]].concat();
@@ -84,10 +66,6 @@ fn refuse(here: &Namespace, group: &str, resource: &str, operation: &str) -> Str
         String::from_utf8_lossy(&output.stderr).contains("not here").then_some(())
     });
     policy
-}
-
-fn lift(here: &Namespace, policy: &str) {
-    crate::claims::lift(here, policy);
 }
 
 /// How many writes with this in their path the controller has tried in a namespace.
@@ -124,7 +102,7 @@ fn b1_refused_jobs_for_labelled_workloads_starve_no_other_namespace() {
     let (b, c) = (stage().namespace("b1-b"), stage().namespace("b1-c"));
     ad(&c);
     ad(&b);
-    let policy = refuse(&b, "gangmatch.dev", "jobs", "CREATE");
+    let policy = refuse_controller(&b, "gangmatch.dev", "jobs", "CREATE");
     let all: Vec<Value> = (0..150).map(|number| labelled(&format!("w{number}"))).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
     is_refused(&b);
@@ -169,7 +147,7 @@ fn b1_labelled_pods_of_a_namespace_that_is_being_deleted_starve_no_other() {
         .collect();
     ad(&b);
     b.merge("gmj/ad", r#"{"metadata":{"finalizers":["x.io/stay"]}}"#);
-    let policy = refuse(&b, "gangmatch.dev", "jobs", "CREATE");
+    let policy = refuse_controller(&b, "gangmatch.dev", "jobs", "CREATE");
     b.kubectl(&["create", "-f", "-"], Some(&list(&pods)));
     is_refused(&b);
     b.access().kubectl_text(&["delete", "namespace", &b.name, "--wait=false"], None).unwrap();
@@ -210,7 +188,7 @@ fn b14_hundreds_of_jobs_of_one_tenant_delay_no_other() {
 #[test]
 fn b14_statuses_that_are_refused_in_one_namespace_are_written_in_others() {
     let (b, c) = (stage().namespace("b14-status-b"), stage().namespace("b14-status-c"));
-    let policy = refuse(&b, "gangmatch.dev", "jobs/status", "UPDATE");
+    let policy = refuse_controller(&b, "gangmatch.dev", "jobs/status", "UPDATE");
     let spec = json!({"constraint": "other.Memory > 9999999"});
     let all: Vec<Value> = (0..100).map(|number| object("Job", &format!("j{number}"), &spec)).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
@@ -226,7 +204,7 @@ fn b14_statuses_that_are_refused_in_one_namespace_are_written_in_others() {
 #[test]
 fn b14_events_that_are_refused_in_one_namespace_come_in_others() {
     let (b, c) = (stage().namespace("b14-events-b"), stage().namespace("b14-events-c"));
-    refuse(&b, "events.k8s.io", "events", "CREATE");
+    refuse_controller(&b, "events.k8s.io", "events", "CREATE");
     let all: Vec<Value> =
         (0..100).map(|number| object("Job", &format!("j{number}"), &json!({"constraint": "a and b"}))).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
@@ -254,7 +232,7 @@ fn b14_offers_of_one_namespace_that_flap_delay_no_other() {
 #[test]
 fn b15_matches_that_are_refused_in_one_namespace_delay_no_other() {
     let (b, c) = (stage().namespace("b15-b"), stage().namespace("b15-c"));
-    refuse(&b, "gangmatch.dev", "matches", "CREATE");
+    refuse_controller(&b, "gangmatch.dev", "matches", "CREATE");
     b.apply(&(0..20).map(|number| machine(&format!("m{number}"))).collect::<String>());
     c.apply(&machine("m"));
     let spec = json!({"constraint": "other.Type == \"Machine\""});

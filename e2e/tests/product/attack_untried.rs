@@ -7,16 +7,8 @@ use serde_json::{Value, json};
 use testbed::product;
 use testbed::repository;
 
-use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
+use crate::stage::{Namespace, Stage, condition, job, license, list, machine, object, text};
 use crate::tenants::Tenants;
-
-fn object(kind: &str, name: &str, spec: &Value) -> Value {
-    json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
-}
-
-fn list(items: &[Value]) -> String {
-    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
-}
 
 /// The only entry of an offer.
 fn entry(here: &Namespace, offer: &str) -> (String, Value) {

@@ -1,5 +1,6 @@
 //! Turns everything that can end or spoil a claim into a check that nothing of it is left, and that the job goes on.
 
+use crate::refusal::{hold_up_reserves, lift};
 use crate::stage::{Namespace, Stage, condition, job, license, machine, text};
 
 fn here(test: &str) -> Namespace {
@@ -12,61 +13,6 @@ fn claimed(test: &str) -> Namespace {
     here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
     here.wait("gmj/j", "Claimed");
     here
-}
-
-/// Refuses the reserves of licenses, so that a claim stands half way.
-pub(crate) fn hold_up_reserves(here: &Namespace) -> String {
-    let policy = hold_up(here, "licenses/status", "object.status.claims.size() > oldObject.status.claims.size()");
-    let entry =
-        r#"{"status": {"claims": {"probe": {"match": "a/b", "allocation": {"seats": 1}, "vote": "Accepted"}}}}"#;
-    here.until_held_up(&[
-        "patch",
-        "gml/cheap",
-        "--subresource=status",
-        "--type=merge",
-        "--dry-run=server",
-        "-p",
-        entry,
-    ]);
-    policy
-}
-
-/// Refuses writes of everybody but the admin of which this is true. It takes effect a moment later: see [`Namespace::until_held_up`].
-pub(crate) fn hold_up(here: &Namespace, resource: &str, writes: &str) -> String {
-    let policy = format!("hold-up-{}", here.name);
-    here.access()
-        .apply(&format!(
-            r#"
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {{name: {policy}}}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {{apiGroups: [gangmatch.dev], apiVersions: ["*"], operations: [UPDATE], resources: [{resource}]}}
-  matchConditions:
-  - {{name: writes, expression: "{writes}"}}
-  validations:
-  - {{expression: "request.userInfo.username == 'admin'", reason: Forbidden, message: held up}}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {{name: {policy}}}
-spec:
-  policyName: {policy}
-  validationActions: [Deny]
-  matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}
-"#,
-            here.name
-        ))
-        .unwrap();
-    policy
-}
-
-pub(crate) fn lift(here: &Namespace, policy: &str) {
-    for kind in ["validatingadmissionpolicybinding", "validatingadmissionpolicy"] {
-        here.access().kubectl_text(&["delete", kind, policy], None).unwrap();
-    }
 }
 
 /// A job under way to `cheap`, held up before its license is reserved, with its machine reserved.

@@ -26,6 +26,7 @@ mod nodes;
 mod page;
 mod preemption;
 mod reasons;
+mod refusal;
 mod repairs;
 mod reservation;
 mod rights;

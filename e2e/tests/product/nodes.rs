@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testbed::control_plane::stages::ENDS;
 
-use crate::claims::{hold_up_reserves, lift};
 use crate::idle::writes;
+use crate::refusal::{hold_up_reserves, lift};
 use crate::stage::{Namespace, Stage, condition, license, name, text};
 
 /// Nodes of one test: they carry a label with the name of its namespace.

@@ -7,7 +7,7 @@ mod vocabulary;
 use serde_json::{Value, json};
 
 use crate::agents::{LONG, Shell, voting};
-use crate::claims::{hold_up, hold_up_reserves, lift};
+use crate::refusal::{hold_up, hold_up_reserves, lift};
 use crate::stage::{Namespace, Stage, condition, license, machine, text};
 
 /// The same for the job `j`.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::refusal::{refuse, requests};
 use crate::stage::{Namespace, Stage, condition, job, license, machine, name, text};
 
 fn here(test: &str) -> Namespace {
@@ -19,31 +20,8 @@ fn events(here: &Namespace, about: &str) -> Vec<(String, String)> {
 
 /// Nobody may write Matches of job `j` in this namespace, until it is lifted.
 fn forbid_matches(here: &Namespace) -> String {
-    let policy = format!("forbid-{}", here.name);
-    here.access()
-        .apply(&format!(
-            r#"
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {{name: {policy}}}
-spec:
-  matchConstraints:
-    resourceRules:
-    - {{apiGroups: [gangmatch.dev], apiVersions: ["*"], operations: [CREATE], resources: [matches]}}
-  validations:
-  - {{expression: "!object.metadata.name.startsWith('j-')", reason: Forbidden, message: no more of these}}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {{name: {policy}}}
-spec:
-  policyName: {policy}
-  validationActions: [Deny]
-  matchResources: {{namespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {}}}}}}}
-"#,
-            here.name
-        ))
-        .unwrap();
+    let rules = [requests("CREATE", "gangmatch.dev", "matches")];
+    let policy = refuse(here, &rules, "!object.metadata.name.startsWith('j-')", "no more of these");
     let probe = forged(here, "j-probe", "uid-of-nobody", ("License", &here.name, "none", "uid-of-none"));
     here.until("the policy to bite", || {
         let arguments = ["create", "--dry-run=server", "-f", "-"];

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::claims::{hold_up_reserves, lift};
+use crate::refusal::{hold_up_reserves, lift};
 use crate::stage::{Namespace, Stage, condition, license, machine, text};
 
 fn here(test: &str) -> Namespace {

@@ -334,6 +334,16 @@ pub(crate) fn condition(object: &Value, type_: &str) -> (String, String, String)
     (text(&found, "/status"), text(&found, "/reason"), text(&found, "/message"))
 }
 
+/// An object of our API group.
+pub(crate) fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    serde_json::json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+/// A manifest of several objects.
+pub(crate) fn list(items: &[Value]) -> String {
+    serde_json::json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
 /// A machine that takes any job.
 pub(crate) fn machine(name: &str) -> String {
     format!(

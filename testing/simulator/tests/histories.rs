@@ -3,6 +3,9 @@
 
 use simulator::{HistoryPlan, Planted, run, shrink};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many, all in all. `GANGMATCH_SEED` begins elsewhere.
 const HISTORIES: u64 = 100_000;
 

@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 use simulator::scheme::Write;
 use simulator::{HistoryPlan, Planted, run, shrink};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many. `GANGMATCH_HISTORIES` runs another number, and `GANGMATCH_SEED` begins elsewhere.
 const HISTORIES: u64 = 1_000;
 

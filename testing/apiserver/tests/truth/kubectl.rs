@@ -156,7 +156,7 @@ fn plain(text: &str) -> String {
 }
 
 fn embedded() -> EmbeddedServer {
-    EmbeddedServer::start(Path::new(env!("CARGO_BIN_EXE_embedded-apiserver"))).unwrap()
+    EmbeddedServer::start(&repository::program("embedded-apiserver").unwrap()).unwrap()
 }
 
 fn cache(name: &str) -> PathBuf {

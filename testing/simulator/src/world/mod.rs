@@ -28,6 +28,8 @@ const DEADLINE_MS: u64 = 5_000;
 /// The world has come to rest if nothing was written for this long, and must have by the end.
 const REST_MS: u64 = 12_000;
 const END_MS: u64 = CALM_MS + 180_000;
+/// It does not come to rest either after so many writes: histories that do take a few hundred.
+const WRITES_MAX: u64 = 1_500;
 
 /// Who talks to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +115,7 @@ pub fn run(plan: &HistoryPlan, logs: bool) -> HistoryOutcome {
         world.now_ms = at_ms;
         world.outcome.events += 1;
         let rested = world.now_ms.saturating_sub(world.last_write_ms.max(CALM_MS)) > REST_MS;
-        if rested || world.now_ms > END_MS {
+        if rested || world.now_ms > END_MS || world.outcome.writes > WRITES_MAX {
             world.end(rested);
             break;
         }
