@@ -74,7 +74,8 @@ spec:
 - apiGroups: [gangmatch.dev]
   resources: [jobs/owner]
   verbs: [impersonate]
-# Workloads of claims: batch Jobs that are created from templates; other batch Jobs, and JobSets, that are started and suspended.
+# Workloads of claims: batch Jobs that are created from templates; other batch Jobs, and JobSets, that are started and suspended, and
+# deleted if their claim is over and they cannot be suspended, or are resumed again and again.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, watch, create, patch, delete]
@@ -83,7 +84,7 @@ spec:
   verbs: [patch]
 - apiGroups: [jobset.x-k8s.io]
   resources: [jobsets]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch, patch, delete]
 # Pods with the label gangmatch.dev/ad: their scheduling gate is removed, and they are deleted when their claim ends first. Pods of a
 # JobSet with several machines at a port: each is placed on one of them, and its gate is removed. All other pods are only read.
 - apiGroups: [""]

@@ -96,7 +96,7 @@ impl Step<'_> {
         for job in jobs.iter().filter(|job| !job.run.suspended && job.ended.is_none()) {
             match self.context.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
-                Answer::Denied(_) if is_late => drop(self.context.cluster.delete_work(job).await),
+                answer if answer.is_refused() && is_late => drop(self.context.cluster.delete_work(job).await),
                 answer => return answer.map(|_| Vec::new()),
             }
         }

@@ -69,7 +69,7 @@ impl Step<'_> {
         if work.kind == WorkKind::Job && work.deleting {
             // It is deleted, and kept by finalizers: nothing more is made for it.
             return match cluster.patch_work(work.kind, &work.key, &without_label).await {
-                Answer::Denied(_) if self.is_time_over(work) => Answer::Done(()),
+                answer if answer.is_refused() && self.is_time_over(work) => Answer::Done(()),
                 answer => answer.map(drop),
             };
         }
@@ -78,10 +78,10 @@ impl Step<'_> {
         }
         match self.hand_back(work, &self.view.uid).await {
             // it cannot be made what it was, but it is not held for that
-            Answer::Denied(_) if self.is_time_over(work) => {
+            answer if answer.is_refused() && self.is_time_over(work) => {
                 match cluster.patch_work(work.kind, &work.key, &without_label).await {
                     // nor can anything else of it be changed
-                    Answer::Denied(_) => cluster.delete_work(work).await,
+                    answer if answer.is_refused() => cluster.delete_work(work).await,
                     answer => answer.map(drop),
                 }
             }
@@ -131,7 +131,7 @@ impl Step<'_> {
 
     async fn suspend(&self, work: &WorkloadObject) -> Result<Suspended, Setback> {
         let cluster = &self.context.cluster;
-        if work.kind == WorkKind::Job && self.is_resumed(work) {
+        if self.is_resumed(work) {
             tracing::warn!(work = %work.key, "its claim is over, and it is resumed again and again: it is deleted");
             cluster.delete_work(work).await;
         }
@@ -143,7 +143,7 @@ impl Step<'_> {
             Answer::Missing => Ok(Suspended::Gone),
             answer => {
                 // the server refuses whatever would change it, or its author has made it so that it cannot be read back
-                if matches!(answer, Answer::Denied(_)) && self.is_time_over(work) {
+                if answer.is_refused() && self.is_time_over(work) {
                     if work.kind == WorkKind::Job && work.deleting {
                         return Ok(Suspended::MakesNoMore);
                     }

@@ -74,6 +74,9 @@ pub(crate) enum Unknown {
     /// A quota, a policy, a webhook or a missing right is against it now, and may not be so a moment later.
     #[error("{0}")]
     Rejected(String),
+    /// The object would become larger than what the server stores: it was not done, nor will it be while so much is in the object.
+    #[error("{0}")]
+    TooLarge(String),
     /// No connection, an internal error, or an answer that cannot be read.
     #[error("{0}")]
     Other(String),
@@ -112,8 +115,17 @@ impl<K> Answer<K> {
             (422, _) => Answer::Denied(Denial::of(status)),
             (400 | 403 | 413, _) if is_create => Answer::Denied(Denial::of(status)),
             (400..=499, _) => Answer::Unknown(Unknown::Rejected(text(&status))),
+            // etcd's own words: the server passes them on without a code of their own
+            (500, _) if status.message.contains("request is too large") => {
+                Answer::Unknown(Unknown::TooLarge(text(&status)))
+            }
             _ => Answer::Unknown(Unknown::Other(text(&status))),
         }
+    }
+
+    /// Whether the same request will be refused again, whoever makes it.
+    pub(crate) fn is_refused(&self) -> bool {
+        matches!(self, Answer::Denied(_) | Answer::Unknown(Unknown::TooLarge(_)))
     }
 
     /// The same answer about what is made of the object.
@@ -152,6 +164,7 @@ impl<K> Answer<K> {
             Answer::Unknown(Unknown::NotLeading) => "fenced",
             Answer::Unknown(Unknown::Conflict(_)) => "conflict",
             Answer::Unknown(Unknown::Busy(_)) => "busy",
+            Answer::Unknown(Unknown::TooLarge(_)) => "denied",
             Answer::Unknown(Unknown::Timeout(_) | Unknown::Rejected(_) | Unknown::Other(_)) => "unknown",
         }
     }
@@ -241,6 +254,9 @@ mod tests {
         ] {
             assert_eq!(answer(code, reason, json!([])).label(), label, "{code} {reason}");
         }
+        let large = json!({"code": 500, "message": "etcdserver: request is too large"});
+        let large = Answer::<()>::of_status(serde_json::from_value(large).unwrap(), false);
+        assert!(large.is_refused() && large.label() == "denied");
         let forbidden = answer(403, "Forbidden", json!([]));
         assert!(matches!(forbidden, Answer::Unknown(Unknown::Rejected(why)) if why == "403 Forbidden: m"));
         let quota = serde_json::from_value(json!({"code": 403, "message": "exceeded quota"})).unwrap();

@@ -43,7 +43,7 @@ impl From<Unknown> for Outcome {
         match unknown {
             Unknown::Conflict(_) => Outcome::Again,
             Unknown::Busy(why) => Outcome::Overloaded(why),
-            Unknown::Rejected(why) => Outcome::Refused(why),
+            Unknown::Rejected(why) | Unknown::TooLarge(why) => Outcome::Refused(why),
             unknown @ (Unknown::NotLeading | Unknown::Timeout(_) | Unknown::Other(_)) => {
                 Outcome::Stalled(unknown.to_string())
             }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crds::WorkKind;
+use crds::{LABEL_AD, LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,10 +11,20 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams};
 use kube::core::DynamicResourceScope;
 use pool::{JobSet, ObjectKey, ReadTrimmed, WorkloadObject};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::write::answer::{Answer, Unknown};
+use crate::write::patch::Ops;
 use crate::write::requests::{Cluster, MANAGER, ObjectPatch, only, patch_params};
 
+/// The labels by which this controller, that of batch Jobs and that of JobSets find what is theirs.
+const FOUND_BY: [&str; 5] = [
+    LABEL_MATCH_UID,
+    LABEL_AD,
+    "batch.kubernetes.io/controller-uid",
+    "batch.kubernetes.io/job-name",
+    "jobset.sigs.k8s.io/jobset-name",
+];
 /// The most pods of a claim that are read whole.
 const WHOLE_PODS_MAX: u32 = 20;
 
@@ -27,9 +37,9 @@ pub(crate) struct Raw {
     /// Its metadata without `managedFields`.
     #[serde(deserialize_with = "pool::trimmed_metadata")]
     pub(crate) metadata: ObjectMeta,
-    pub(crate) spec: serde_json::Value,
-    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
-    status: serde_json::Value,
+    pub(crate) spec: Value,
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    status: Value,
 }
 
 /// An object as it was read, and what counts of it.
@@ -105,6 +115,16 @@ fn seen(kind: WorkKind, answer: Answer<Raw>) -> Answer<Seen> {
     })
 }
 
+/// Takes everything out of the metadata of an object that people can fill, but for the labels by which it is found.
+fn bare(uid: &str, read: &ObjectMeta) -> ObjectPatch {
+    let labels = read.labels.iter().flatten().filter(|(key, _)| FOUND_BY.contains(&key.as_str()));
+    let labels: Map<String, Value> = labels.map(|(key, value)| (key.clone(), json!(value))).collect();
+    let ops = Ops::default().test(&["metadata", "uid"], uid);
+    let ops = ops.add(&["metadata", "labels"], labels).add(&["metadata", "annotations"], json!({}));
+    // one empty entry means that there are none
+    ObjectPatch::Json(ops.add(&["metadata", "managedFields"], json!([{}])).build())
+}
+
 impl Cluster {
     fn workloads(&self, kind: WorkKind, namespace: &str) -> Api<Raw> {
         Api::namespaced_with(self.client.clone(), namespace, &kind)
@@ -134,8 +154,23 @@ impl Cluster {
         self.delete_within(work, None).await
     }
 
-    /// The same; within so many seconds, even if it is being deleted already and was given more.
+    /// The same; within so many seconds, even if it is being deleted already and was given more. What is so large that not even its
+    /// deletion can be stored loses its labels and annotations first.
     pub(crate) async fn delete_within(&self, work: &WorkloadObject, seconds: Option<u32>) -> Answer<()> {
+        let answer = self.try_delete(work, seconds).await;
+        let Answer::Unknown(Unknown::TooLarge(_)) = answer else { return answer };
+        tracing::warn!(work = %work.key, "it is too large to be deleted: its labels and annotations are removed");
+        match self.read_work(work.kind, &work.key).await {
+            Answer::Done(current) => {
+                let bare = bare(&work.uid, &current.raw.metadata);
+                self.patch_work(work.kind, &work.key, &bare).await;
+                self.try_delete(work, seconds).await
+            }
+            answer => answer.map(drop),
+        }
+    }
+
+    async fn try_delete(&self, work: &WorkloadObject, seconds: Option<u32>) -> Answer<()> {
         let api = self.workloads(work.kind, &work.key.namespace);
         let params = DeleteParams { grace_period_seconds: seconds, ..only(&work.uid) };
         Answer::of(api.delete(&work.key.name, &params).await).map(|_| ())

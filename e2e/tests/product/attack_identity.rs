@@ -11,7 +11,7 @@ use crate::stage::{Namespace, Stage, license, name, text};
 const MARK: &str = "gangmatch.dev/match-uid";
 
 /// A namespace of the stage with pods, in which these users have the rights of a ClusterRole.
-fn with_users(test: &str, users: &[(&str, &str)]) -> Namespace {
+pub(crate) fn with_users(test: &str, users: &[(&str, &str)]) -> Namespace {
     let here = Stage::attacked().namespace(test);
     for (user, role) in users {
         bind(&here, user, role);
@@ -32,7 +32,7 @@ fn bind(here: &Namespace, user: &str, role: &str) {
 }
 
 /// kubectl as a user: what it printed, or why it was refused.
-fn as_user(here: &Namespace, user: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
+pub(crate) fn as_user(here: &Namespace, user: &str, arguments: &[&str], stdin: Option<&str>) -> Result<String, String> {
     let all = [&["-n", &here.name, "--as", user], arguments].concat();
     let output = here.access().kubectl(&all, stdin).unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -337,6 +337,17 @@ fn a16_pods_of_a_batch_job_are_whose_the_batch_job_is() {
         all.contains("OwnerUnknown").then_some(all)
     });
     assert!(all.contains("it was created by ReplicaSet `web`"), "{all}");
+    // Nor is the controller that has made them, when they are left to themselves.
+    here.kubectl(&["delete", "replicaset", "web", "--cascade=orphan"], None);
+    let orphan = here.until("its pod to be nobody's", || {
+        let all = here.list("pods").into_iter().filter(|pod| text(pod, "/metadata/labels/app") == "web");
+        all.into_iter().find(|pod| pod.pointer("/metadata/ownerReferences").is_none())
+    });
+    assert_eq!(text(&orphan, "/metadata/annotations/gangmatch.dev~1created-by"), "");
+    here.until("that to be told", || {
+        let told = here.kubectl(&["describe", "pods", "-l", "app=web"], None);
+        (told.contains("OwnerUnknown") && !told.contains("Claimed")).then_some(())
+    });
     assert_eq!(here.list("gmj").len(), 2);
 }
 

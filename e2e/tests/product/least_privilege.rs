@@ -27,9 +27,13 @@ const ASKED_FOR: [(&str, &str); 10] = [
 ];
 
 /// Rights that are used only after a conflict, a lost answer or a late watch, which cannot be brought about here; the tests with faults
-/// on the way to an API server do it.
-const AFTER_TROUBLE: [(&str, &str); 3] =
-    [("get", "gangmatch.dev/jobs"), ("get", "gangmatch.dev/licenses"), ("patch", "batch/jobs/status")];
+/// on the way to an API server do it; or against who resumes a JobSet again and again (`attack_untried`).
+const AFTER_TROUBLE: [(&str, &str); 4] = [
+    ("get", "gangmatch.dev/jobs"),
+    ("get", "gangmatch.dev/licenses"),
+    ("patch", "batch/jobs/status"),
+    ("delete", "jobset.x-k8s.io/jobsets"),
+];
 
 /// A verb, and a resource as `GROUP/RESOURCE` or `GROUP/RESOURCE/SUBRESOURCE`.
 type Right = (String, String);

@@ -12,6 +12,7 @@ mod attack_identity;
 mod attack_lang;
 mod attack_pacing;
 mod attack_untried;
+mod attack_workloads;
 mod claims;
 mod edits;
 mod examples;

@@ -10,7 +10,7 @@ use crate::refusal::{hold_up_reserves, lift};
 use crate::stage::{Namespace, Stage, condition, license, name, text};
 
 /// Nodes of one test: they carry a label with the name of its namespace.
-fn nodes(here: &Namespace, names: &[&str]) {
+pub(crate) fn nodes(here: &Namespace, names: &[&str]) {
     let node = |name: &&str| {
         let amounts = json!({"cpu": "7900m", "memory": "32Gi", "pods": "110", "example.com/fpga": "2"});
         let name = format!("{name}-{}", here.name);
@@ -23,7 +23,7 @@ fn nodes(here: &Namespace, names: &[&str]) {
 }
 
 /// The class of the nodes of this test.
-fn class(here: &Namespace, more: &Value) -> String {
+pub(crate) fn class(here: &Namespace, more: &Value) -> String {
     let mut spec = json!({"namespace": here.name, "selector": {"matchLabels": {"test": here.name}}});
     spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "MachineClass", "metadata": {"name": here.name}, "spec": spec})
@@ -34,12 +34,12 @@ fn node_of(here: &Namespace, name: &str) -> String {
     format!("{name}-{}", here.name)
 }
 
-fn machine_of(here: &Namespace, name: &str) -> String {
+pub(crate) fn machine_of(here: &Namespace, name: &str) -> String {
     format!("gmm/{}", node_of(here, name))
 }
 
 /// Waits until the machine of a node is there and offered.
-fn offered(here: &Namespace, node: &str) {
+pub(crate) fn offered(here: &Namespace, node: &str) {
     let wanted = node_of(here, node);
     here.until("the Machine of the node", || here.list("gmm").iter().any(|one| name(one) == wanted).then_some(()));
     here.wait(&machine_of(here, node), "Ready");

@@ -1,0 +1,126 @@
+//! Turns what tenants can do with their own workloads, and with Machines of their namespace, into checks that nobody else pays for it.
+
+use serde_json::{Value, json};
+use testbed::control_plane::stages::ENDS;
+
+use crate::attack_identity::{as_user, with_users};
+use crate::held::{ad, define_job_sets, derived, free, node, served};
+use crate::nodes::{class, machine_of, nodes, offered};
+use crate::stage::{Namespace, Stage, text};
+
+/// A batch Job of bob's whose template names alice as its creator.
+fn forged(name: &str, labels: &Value) -> Value {
+    let metadata = json!({"labels": labels, "annotations": {"gangmatch.dev/created-by": "alice", ENDS: "never"}});
+    let spec = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+        "spec": {"backoffLimit": 0, "template": {"metadata": metadata, "spec": spec}}})
+}
+
+#[test]
+fn y1_a_template_names_no_creator() {
+    let here = with_users("y1", &[("bob", "edit")]);
+    ad(&here, &[]);
+    let create = |object: &Value| as_user(&here, "bob", &["create", "-f", "-"], Some(&object.to_string())).unwrap();
+    create(&forged("labelled", &json!({"gangmatch.dev/ad": "needs-sim"})));
+    let asks = derived(&here, "labelled");
+    assert_eq!(text(&here.get(&asks), "/spec/owner"), "bob");
+    // Without the label nothing is held, and the annotation would be copied: no such pod is created.
+    create(&forged("plain", &json!({})));
+    here.until("its pod to be refused", || {
+        let all = here.kubectl(&["describe", "job.batch/plain"], None);
+        all.contains("created-by must be your user name").then_some(())
+    });
+    let theirs = |pod: &Value| text(pod, "/metadata/annotations/gangmatch.dev~1created-by") == "alice";
+    assert!(!here.list("pods").iter().any(theirs));
+}
+
+/// Fills an object with labels until the server stores not one more.
+fn fill(here: &Namespace, user: &str, object: &str) {
+    let (mut begun, mut count) = (0, 1024);
+    while count > 0 {
+        let labels: serde_json::Map<_, _> =
+            (begun..begun + count).map(|number| (format!("p{number}"), json!("x".repeat(60)))).collect();
+        let patch = json!({"metadata": {"labels": labels}}).to_string();
+        let arguments = ["patch", object, "--type=merge", "--patch-file=/dev/stdin", "-o", "name"];
+        match as_user(here, user, &arguments, Some(&patch)) {
+            Ok(_) => begun += count,
+            Err(told) => {
+                assert!(told.contains("request is too large"), "{told}");
+                count /= 2;
+            }
+        }
+    }
+    assert!(begun > 1024, "only {begun} labels");
+}
+
+#[test]
+fn y2_a_pod_too_large_to_be_deleted_keeps_no_seat() {
+    let here = with_users("y2", &[("bob", "edit")]);
+    ad(&here, &["cpu"]);
+    node(&here, "m");
+    // Large from the start, so that few labels fill it.
+    let env: Vec<Value> =
+        (0..10).map(|number| json!({"name": format!("E{number}"), "value": "x".repeat(130_000)})).collect();
+    let container = json!({"name": "sim", "image": "sim:1", "env": env});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fat", "labels": {"gangmatch.dev/ad": "needs-sim"}},
+        "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}});
+    as_user(&here, "bob", &["create", "-f", "-"], Some(&pod.to_string())).unwrap();
+    here.wait(&derived(&here, "fat"), "jsonpath={.status.phase}=Running");
+    fill(&here, "bob", "pod/fat");
+    here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
+    free(&here, &["gmm/m", "gml/l"]);
+    assert!(here.list("pods").is_empty());
+}
+
+#[test]
+fn y3_a_job_set_that_is_resumed_again_and_again_keeps_no_seat() {
+    let here = Stage::own_with(&[], &["workloads.stopTimeoutSeconds=2"]).namespace("y3");
+    ad(&here, &[]);
+    define_job_sets(&here);
+    served(&here);
+    let template = json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]}}}});
+    let set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"name": "mine", "labels": {"gangmatch.dev/ad": "needs-sim"}},
+        "spec": {"replicatedJobs": [{"name": "head", "template": template}]}});
+    let create = || here.access().kubectl_text(&["-n", &here.name, "create", "-f", "-"], Some(&set.to_string())).ok();
+    here.until("the policies to know JobSets", create);
+    let mine = "jobset.jobset.x-k8s.io/mine";
+    let asks = derived(&here, "mine");
+    here.wait(&asks, "Claimed");
+    here.until("it to be started", || (here.get(mine).pointer("/spec/suspend") == Some(&json!(false))).then_some(()));
+    // A pod of it that never ends: its node has no kubelet.
+    let lonely = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "lonely"}});
+    here.access().apply(&lonely.to_string()).unwrap();
+    let owner = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "mine",
+        "uid": text(&here.get(mine), "/metadata/uid"), "controller": true});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stays", "ownerReferences": [owner]},
+        "spec": {"nodeName": "lonely", "containers": [{"name": "sim", "image": "sim:1"}]}});
+    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+    here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
+    let resume = ["-n", &here.name, "patch", mine, "--type=merge", "-p", r#"{"spec": {"suspend": false}}"#];
+    here.until("it to be deleted", || {
+        let told = here.access().kubectl(&resume, None).unwrap();
+        String::from_utf8_lossy(&told.stderr).contains("NotFound").then_some(())
+    });
+    here.kubectl(&["delete", "pod", "stays", "--force", "--grace-period=0", "--ignore-not-found"], None);
+    free(&here, &["gml/l"]);
+}
+
+#[test]
+fn y4_who_administers_a_namespace_takes_no_machine_out_of_its_class() {
+    let here = with_users("y4", &[("ann", "admin")]);
+    nodes(&here, &["a"]);
+    here.access().apply(&class(&here, &json!({}))).unwrap();
+    offered(&here, "a");
+    let machine = machine_of(&here, "a");
+    let other = json!([{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "MachineClass", "name": "x", "uid": "x"}]);
+    for references in [json!(null), json!([]), other] {
+        let patch = json!({"metadata": {"ownerReferences": references}}).to_string();
+        let told = as_user(&here, "ann", &["patch", &machine, "--type=merge", "-p", &patch], None).unwrap_err();
+        assert!(told.contains("verb advertise on the node"), "{references}: {told}");
+    }
+    as_user(&here, "ann", &["label", &machine, "rack=1"], None).unwrap();
+    // Who may offer the node may, and so may Kubernetes, for a class that is deleted without its Machines.
+    here.access().kubectl_text(&["delete", "gmc", &here.name, "--cascade=orphan"], None).unwrap();
+    assert_eq!(here.get(&machine).pointer("/metadata/ownerReferences"), None);
+}
