@@ -252,7 +252,9 @@ fn developers_commands_exist() {
             }
             ["cargo", "test" | "build" | "run", ..] if !shown.line.starts_with(PLUGIN) => {
                 let package = after("-p").unwrap();
-                let package = ["", "testing"].map(|folder| root.join(folder).join(package));
+                // the package `a-tests` is in the folder `tests` of `a`
+                let folder = package.strip_suffix("-tests").map_or(package.to_string(), |of| format!("{of}/tests"));
+                let package = ["", "testing"].map(|parent| root.join(parent).join(&folder));
                 let package = package.into_iter().find(|package| package.join("Cargo.toml").is_file());
                 let package = package.unwrap_or_else(|| panic!("{}: no such package", shown.place));
                 let test = |name: &&str| {

@@ -52,7 +52,9 @@ impl Step<'_> {
         let is_late = self.context.now_ms() >= by_ms;
         let mut owners = BTreeSet::from([work.uid.clone()]);
         if work.kind == WorkKind::JobSet {
-            match self.suspend_children(work, is_late).await {
+            // so late, somebody resumes them again and again, or makes more of them
+            let is_last = self.context.now_ms() >= by_ms.saturating_add(self.claims.stop_timeout_ms);
+            match self.suspend_children(work, is_late, is_last).await {
                 Answer::Done(children) => owners.extend(children),
                 answer => return Err(self.lost(&answer)),
             }
@@ -87,13 +89,19 @@ impl Step<'_> {
         self.context.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
     }
 
-    /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late.
-    async fn suspend_children(&self, set: &WorkloadObject, is_late: bool) -> Answer<Vec<String>> {
+    /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late; the JobSet is, if one is
+    /// not suspended by the very last.
+    async fn suspend_children(&self, set: &WorkloadObject, is_late: bool, is_last: bool) -> Answer<Vec<String>> {
         let jobs = match self.children(set).await {
             Answer::Done(jobs) => jobs,
             answer => return answer.map(|_| Vec::new()),
         };
-        for job in jobs.iter().filter(|job| !job.run.suspended && job.ended.is_none()) {
+        let running: Vec<_> = jobs.iter().filter(|job| !job.run.suspended && job.ended.is_none()).collect();
+        if is_last && !running.is_empty() {
+            tracing::warn!(work = %set.key, "its claim is over, and its batch Jobs are resumed again and again: it is deleted");
+            self.context.cluster.delete_work(set).await;
+        }
+        for job in running {
             match self.context.cluster.patch_work(job.kind, &job.key, &workloads::suspend(&job.uid)).await {
                 Answer::Done(_) | Answer::Missing => {}
                 answer if answer.is_refused() && is_late => drop(self.context.cluster.delete_work(job).await),

@@ -115,12 +115,19 @@ fn seen(kind: WorkKind, answer: Answer<Raw>) -> Answer<Seen> {
     })
 }
 
-/// Takes everything out of the metadata of an object that people can fill, but for the labels by which it is found.
+/// Takes out of the metadata of an object what people can fill, but for the labels by which it is found, the controlling reference, and
+/// annotations that pods cannot lose.
 fn bare(uid: &str, read: &ObjectMeta) -> ObjectPatch {
+    let is_fixed = |key: &str| key.starts_with("container.apparmor.") || key.starts_with("kubernetes.io/config.");
+    let annotations = read.annotations.iter().flatten().filter(|(key, _)| is_fixed(key));
+    let annotations: Map<String, Value> = annotations.map(|(key, value)| (key.clone(), json!(value))).collect();
+    let owners = read.owner_references.iter().flatten().filter(|one| one.controller == Some(true));
+    let owners: Vec<Value> = owners.map(|one| json!(one)).collect();
     let labels = read.labels.iter().flatten().filter(|(key, _)| FOUND_BY.contains(&key.as_str()));
     let labels: Map<String, Value> = labels.map(|(key, value)| (key.clone(), json!(value))).collect();
     let ops = Ops::default().test(&["metadata", "uid"], uid);
-    let ops = ops.add(&["metadata", "labels"], labels).add(&["metadata", "annotations"], json!({}));
+    let ops = ops.add(&["metadata", "labels"], labels).add(&["metadata", "annotations"], annotations);
+    let ops = ops.add(&["metadata", "ownerReferences"], owners).add(&["metadata", "finalizers"], json!([]));
     // one empty entry means that there are none
     ObjectPatch::Json(ops.add(&["metadata", "managedFields"], json!([{}])).build())
 }
@@ -155,7 +162,7 @@ impl Cluster {
     }
 
     /// The same; within so many seconds, even if it is being deleted already and was given more. What is so large that not even its
-    /// deletion can be stored loses its labels and annotations first.
+    /// deletion can be stored is made [`bare`] first.
     pub(crate) async fn delete_within(&self, work: &WorkloadObject, seconds: Option<u32>) -> Answer<()> {
         let answer = self.try_delete(work, seconds).await;
         let Answer::Unknown(Unknown::TooLarge(_)) = answer else { return answer };
@@ -163,7 +170,10 @@ impl Cluster {
         match self.read_work(work.kind, &work.key).await {
             Answer::Done(current) => {
                 let bare = bare(&work.uid, &current.raw.metadata);
-                self.patch_work(work.kind, &work.key, &bare).await;
+                let answer = self.patch_work(work.kind, &work.key, &bare).await;
+                if !matches!(answer, Answer::Done(_) | Answer::Missing) {
+                    tracing::warn!(work = %work.key, ?answer, "they cannot be removed");
+                }
                 self.try_delete(work, seconds).await
             }
             answer => answer.map(drop),

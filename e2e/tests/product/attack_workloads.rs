@@ -34,23 +34,49 @@ fn y1_a_template_names_no_creator() {
     assert!(!here.list("pods").iter().any(theirs));
 }
 
+/// What a pod that a batch Job adopts asks for would be asked for in the name of the creator of the batch Job.
+#[test]
+fn y1_nothing_that_asks_for_a_gang_is_adopted() {
+    let controller = "system:serviceaccount:kube-system:job-controller";
+    // kubectl reads what it patches
+    let here = with_users("y1-adopted", &[("bob", "edit"), (controller, "view")]);
+    ad(&here, &[]);
+    here.kubectl(&["create", "-f", "-"], Some(&forged("hers", &json!({})).to_string()));
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mine", "labels": {"gangmatch.dev/ad": "needs-sim"}},
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]}});
+    as_user(&here, "bob", &["create", "-f", "-"], Some(&pod.to_string())).unwrap();
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "hers", "controller": true,
+        "uid": text(&here.get("job.batch/hers"), "/metadata/uid")});
+    let adopt = json!({"metadata": {"ownerReferences": [owner]}}).to_string();
+    let told = as_user(&here, controller, &["patch", "pod/mine", "--type=merge", "-p", &adopt], None).unwrap_err();
+    assert!(told.contains("nothing with the label is adopted"), "{told}");
+}
+
 /// Fills an object with labels until the server stores not one more.
 fn fill(here: &Namespace, user: &str, object: &str) {
-    let (mut begun, mut count) = (0, 1024);
-    while count > 0 {
-        let labels: serde_json::Map<_, _> =
-            (begun..begun + count).map(|number| (format!("p{number}"), json!("x".repeat(60)))).collect();
+    let is_stored = |labels: serde_json::Map<String, Value>| {
         let patch = json!({"metadata": {"labels": labels}}).to_string();
         let arguments = ["patch", object, "--type=merge", "--patch-file=/dev/stdin", "-o", "name"];
-        match as_user(here, user, &arguments, Some(&patch)) {
-            Ok(_) => begun += count,
-            Err(told) => {
-                assert!(told.contains("request is too large"), "{told}");
-                count /= 2;
-            }
+        let told = as_user(here, user, &arguments, Some(&patch));
+        assert!(told.as_ref().err().is_none_or(|told| told.contains("request is too large")), "{told:?}");
+        told.is_ok()
+    };
+    let (mut begun, mut count) = (0, 1024);
+    while count > 0 {
+        match is_stored((begun..begun + count).map(|number| (format!("p{number}"), json!("x".repeat(13)))).collect()) {
+            true => begun += count,
+            false => count /= 2,
         }
     }
     assert!(begun > 1024, "only {begun} labels");
+    // The last bytes: labels that are there become longer.
+    let (mut grown, mut count) = (0, 64);
+    while count > 0 {
+        match is_stored((grown..grown + count).map(|number| (format!("p{number}"), json!("x".repeat(14)))).collect()) {
+            true => grown += count,
+            false => count /= 2,
+        }
+    }
 }
 
 #[test]
@@ -67,6 +93,8 @@ fn y2_a_pod_too_large_to_be_deleted_keeps_no_seat() {
     as_user(&here, "bob", &["create", "-f", "-"], Some(&pod.to_string())).unwrap();
     here.wait(&derived(&here, "fat"), "jsonpath={.status.phase}=Running");
     fill(&here, "bob", "pod/fat");
+    let told = as_user(&here, "bob", &["delete", "pod", "fat", "--wait=false"], None).unwrap_err();
+    assert!(told.contains("request is too large"), "{told}");
     here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     free(&here, &["gmm/m", "gml/l"]);
     assert!(here.list("pods").is_empty());
@@ -114,10 +142,12 @@ fn y4_who_administers_a_namespace_takes_no_machine_out_of_its_class() {
     offered(&here, "a");
     let machine = machine_of(&here, "a");
     let other = json!([{"apiVersion": "gangmatch.dev/v1alpha1", "kind": "MachineClass", "name": "x", "uid": "x"}]);
-    for references in [json!(null), json!([]), other] {
+    let mut two = here.get(&machine)["metadata"]["ownerReferences"].clone();
+    two.as_array_mut().unwrap().push(json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "x"}));
+    for references in [json!(null), json!([]), other, two] {
         let patch = json!({"metadata": {"ownerReferences": references}}).to_string();
         let told = as_user(&here, "ann", &["patch", &machine, "--type=merge", "-p", &patch], None).unwrap_err();
-        assert!(told.contains("verb advertise on the node"), "{references}: {told}");
+        assert!(told.contains("verb advertise on its node"), "{references}: {told}");
     }
     as_user(&here, "ann", &["label", &machine, "rack=1"], None).unwrap();
     // Who may offer the node may, and so may Kubernetes, for a class that is deleted without its Machines.

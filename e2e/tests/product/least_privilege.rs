@@ -27,7 +27,7 @@ const ASKED_FOR: [(&str, &str); 10] = [
 ];
 
 /// Rights that are used only after a conflict, a lost answer or a late watch, which cannot be brought about here; the tests with faults
-/// on the way to an API server do it; or against who resumes a JobSet again and again (`attack_untried`).
+/// on the way to an API server do it; or against who resumes a JobSet again and again (`attack_workloads`).
 const AFTER_TROUBLE: [(&str, &str); 4] = [
     ("get", "gangmatch.dev/jobs"),
     ("get", "gangmatch.dev/licenses"),
