@@ -6,7 +6,7 @@ use testbed::control_plane::stages::ENDS;
 use crate::attack_identity::{as_user, with_users};
 use crate::held::{ad, define_job_sets, derived, free, node, served};
 use crate::nodes::{class, machine_of, nodes, offered};
-use crate::stage::{Namespace, Stage, text};
+use crate::stage::{Namespace, Stage, name, text};
 
 /// A batch Job of bob's whose template names alice as its creator.
 fn forged(name: &str, labels: &Value) -> Value {
@@ -100,37 +100,68 @@ fn y2_a_pod_too_large_to_be_deleted_keeps_no_seat() {
     assert!(here.list("pods").is_empty());
 }
 
+/// A JobSet that has been started for its claim.
+fn started(here: &Namespace, name: &str) -> String {
+    let template = json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]}}}});
+    let set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"name": name, "labels": {"gangmatch.dev/ad": "needs-sim"}},
+        "spec": {"replicatedJobs": [{"name": "head", "template": template}]}});
+    let create = || here.access().kubectl_text(&["-n", &here.name, "create", "-f", "-"], Some(&set.to_string())).ok();
+    here.until("the policies to know JobSets", create);
+    here.wait(&derived(here, name), "Claimed");
+    let set = format!("jobset.jobset.x-k8s.io/{name}");
+    here.until("it to be started", || (here.get(&set).pointer("/spec/suspend") == Some(&json!(false))).then_some(()));
+    set
+}
+
+/// A pod of this that never ends: its node has no kubelet.
+fn stays(here: &Namespace, (version, kind): (&str, &str), owner: &str) {
+    let owner = here.get(owner);
+    let uid = text(&owner, "/metadata/uid");
+    let reference = json!({"apiVersion": version, "kind": kind, "name": name(&owner), "uid": uid, "controller": true});
+    let labels = json!({"batch.kubernetes.io/controller-uid": uid});
+    let metadata = json!({"name": format!("of-{}", name(&owner)), "labels": labels, "ownerReferences": [reference]});
+    let spec = json!({"nodeName": "lonely", "containers": [{"name": "sim", "image": "sim:1"}]});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
+    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+}
+
+/// Resumes this again and again, until the JobSet is deleted for it.
+fn resumed_until_deleted(here: &Namespace, resumed: &str, set: &str) {
+    here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
+    let resume = ["-n", &here.name, "patch", resumed, "--type=merge", "-p", r#"{"spec": {"suspend": false}}"#];
+    here.until("it to be deleted", || {
+        here.access().kubectl(&resume, None).unwrap();
+        let found = here.kubectl(&["get", set, "--ignore-not-found", "-o", "name"], None);
+        found.is_empty().then_some(())
+    });
+}
+
 #[test]
 fn y3_a_job_set_that_is_resumed_again_and_again_keeps_no_seat() {
     let here = Stage::own_with(&[], &["workloads.stopTimeoutSeconds=2"]).namespace("y3");
     ad(&here, &[]);
     define_job_sets(&here);
     served(&here);
-    let template = json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]}}}});
-    let set = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
-        "metadata": {"name": "mine", "labels": {"gangmatch.dev/ad": "needs-sim"}},
-        "spec": {"replicatedJobs": [{"name": "head", "template": template}]}});
-    let create = || here.access().kubectl_text(&["-n", &here.name, "create", "-f", "-"], Some(&set.to_string())).ok();
-    here.until("the policies to know JobSets", create);
-    let mine = "jobset.jobset.x-k8s.io/mine";
-    let asks = derived(&here, "mine");
-    here.wait(&asks, "Claimed");
-    here.until("it to be started", || (here.get(mine).pointer("/spec/suspend") == Some(&json!(false))).then_some(()));
-    // A pod of it that never ends: its node has no kubelet.
+    let mine = started(&here, "mine");
     let lonely = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "lonely"}});
     here.access().apply(&lonely.to_string()).unwrap();
-    let owner = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "mine",
-        "uid": text(&here.get(mine), "/metadata/uid"), "controller": true});
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stays", "ownerReferences": [owner]},
-        "spec": {"nodeName": "lonely", "containers": [{"name": "sim", "image": "sim:1"}]}});
-    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
-    here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
-    let resume = ["-n", &here.name, "patch", mine, "--type=merge", "-p", r#"{"spec": {"suspend": false}}"#];
-    here.until("it to be deleted", || {
-        let told = here.access().kubectl(&resume, None).unwrap();
-        String::from_utf8_lossy(&told.stderr).contains("NotFound").then_some(())
-    });
-    here.kubectl(&["delete", "pod", "stays", "--force", "--grace-period=0", "--ignore-not-found"], None);
+    stays(&here, ("jobset.x-k8s.io/v1alpha2", "JobSet"), &mine);
+    resumed_until_deleted(&here, &mine, &mine);
+    let pods = ["delete", "pods", "--all", "--force", "--grace-period=0"];
+    here.kubectl(&pods, None);
+    free(&here, &["gml/l"]);
+    // Nor does one whose batch Jobs are.
+    here.merge("gml/l", r#"{"spec": {"stopPolicy": "None"}}"#);
+    let other = started(&here, "other");
+    let mut child = forged("child", &json!({}));
+    child["metadata"]["labels"] = json!({"jobset.sigs.k8s.io/jobset-name": "other"});
+    child["spec"]["template"]["metadata"] = json!({});
+    here.kubectl(&["create", "-f", "-"], Some(&child.to_string()));
+    stays(&here, ("batch/v1", "Job"), "job.batch/child");
+    resumed_until_deleted(&here, "job.batch/child", &other);
+    here.delete("job.batch/child");
+    here.kubectl(&pods, None);
     free(&here, &["gml/l"]);
 }
 
