@@ -52,7 +52,7 @@ impl Step<'_> {
         let is_late = self.context.now_ms() >= by_ms;
         let mut owners = BTreeSet::from([work.uid.clone()]);
         if work.kind == WorkKind::JobSet {
-            // so late, somebody resumes them again and again, or makes more of them
+            // A batch Job that still runs now was resumed or created after it had been suspended.
             let is_last = self.context.now_ms() >= by_ms.saturating_add(self.claims.stop_timeout_ms);
             match self.suspend_children(work, is_late, is_last).await {
                 Answer::Done(children) => owners.extend(children),
@@ -89,8 +89,8 @@ impl Step<'_> {
         self.context.cluster.list_works(WorkKind::Job, &set.key.namespace, &selector).await
     }
 
-    /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late; the JobSet is, if one is
-    /// not suspended by the very last.
+    /// Suspends the batch Jobs of a JobSet; their uids. One that cannot be changed is deleted, if it is late; if `is_last` and one
+    /// still runs, the JobSet is deleted.
     async fn suspend_children(&self, set: &WorkloadObject, is_late: bool, is_last: bool) -> Answer<Vec<String>> {
         let jobs = match self.children(set).await {
             Answer::Done(jobs) => jobs,

@@ -123,7 +123,7 @@ impl<K> Answer<K> {
         }
     }
 
-    /// Whether the same request will be refused again, whoever makes it.
+    /// Whether the server will refuse the same request again.
     pub(crate) fn is_refused(&self) -> bool {
         matches!(self, Answer::Denied(_) | Answer::Unknown(Unknown::TooLarge(_)))
     }

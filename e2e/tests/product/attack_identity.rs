@@ -339,7 +339,7 @@ fn a16_pods_of_a_batch_job_are_whose_the_batch_job_is() {
     assert!(all.contains("it was created by ReplicaSet `web`"), "{all}");
     // Nor is the controller that has made them, when they are left to themselves.
     here.kubectl(&["delete", "replicaset", "web", "--cascade=orphan"], None);
-    let orphan = here.until("its pod to be nobody's", || {
+    let orphan = here.until("the pod to lose its owner reference", || {
         let all = here.list("pods").into_iter().filter(|pod| text(pod, "/metadata/labels/app") == "web");
         all.into_iter().find(|pod| pod.pointer("/metadata/ownerReferences").is_none())
     });

@@ -1,4 +1,4 @@
-//! Turns what tenants can do with their own workloads, and with Machines of their namespace, into checks that nobody else pays for it.
+//! Turns attacks with a tenant's own workloads, or with the Machines of its namespace, into checks that other tenants lose nothing.
 
 use serde_json::{Value, json};
 use testbed::control_plane::stages::ENDS;
