@@ -251,10 +251,10 @@ fn up_title(up: &str, svg: &mut String) {
     );
 }
 
-/// A number as it stands beside an axis: thousands apart, fractions below 1 only.
+/// A number as it stands beside an axis: thousands apart, fractions below 1000 only, and without the last digits that a division leaves.
 fn number(value: f64) -> String {
-    if value < 1.0 {
-        return value.to_string();
+    if value < 1000.0 {
+        return ((value * 1e12).round() / 1e12).to_string();
     }
     let digits = format!("{value:.0}");
     let mut text = String::new();
@@ -290,6 +290,12 @@ mod tests {
     fn the_last_point_stands_in_the_upper_right_corner_of_its_axes() {
         assert!(chart(false, &[]).contains("<polyline points=\"80.0,369.8 530.0,40.0\""));
         assert!(chart(false, &[]).contains(">1,000</text>") && chart(false, &[]).contains(">a &lt; b</text>"));
+    }
+
+    #[test]
+    fn a_fraction_beside_an_axis_is_written_in_full() {
+        let texts = [2.5, 0.1 + 0.2, 100.0, 12_345.0, 0.0].map(number);
+        assert_eq!(texts, ["2.5", "0.3", "100", "12,345", "0"]);
     }
 
     #[test]

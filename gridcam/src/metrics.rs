@@ -56,7 +56,7 @@ impl Metrics {
         waits.sort_unstable();
         metrics.max_wait = waits.last().copied().unwrap_or(0);
         metrics.p95_wait = waits.get((waits.len() * 95).div_ceil(100).saturating_sub(1)).copied().unwrap_or(0);
-        metrics.sum_wait = waits.iter().sum();
+        metrics.sum_wait = waits.iter().copied().fold(0, u64::saturating_add);
         metrics
     }
 
@@ -141,4 +141,19 @@ pub fn freeze(jobs: &[Arrival], grid: &Grid<'_>, outcomes: &[Outcome]) -> Option
     let last_start = outcomes.iter().filter_map(|outcome| outcome.placed).map(|(start, _)| start).max();
     let since = head.at.max(last_start.unwrap_or(0));
     (!behind.is_empty()).then(|| Freeze { since, job: first.job, behind: count(&behind) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Metrics;
+    use crate::arrivals::Arrival;
+    use crate::simulation::{Grid, Outcome, State};
+
+    #[test]
+    fn waits_that_are_too_long_to_be_summed_are_summed_to_the_largest_number() {
+        let jobs = [Arrival::default(), Arrival::default()];
+        let grid = Grid { clusters: &[], window: 1, until: u64::MAX, timeout: None };
+        let outcome = |job| Outcome { job, state: State::Running, placed: Some((u64::MAX, 0)) };
+        assert_eq!(Metrics::of(&jobs, &grid, &[0, 1].map(outcome)).sum_wait, u64::MAX);
+    }
 }

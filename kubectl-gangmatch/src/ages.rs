@@ -24,7 +24,7 @@ pub(crate) fn age(from: Timestamp, to: Timestamp) -> String {
 
 /// An instant, to the second.
 pub(crate) fn instant(time: Timestamp) -> String {
-    Timestamp::from_second(time.as_second()).map_or_else(|_| time.to_string(), |time| time.to_string())
+    format!("{time:.0}")
 }
 
 #[cfg(test)]

@@ -27,7 +27,32 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// `a`, `a and b`, `a, b and c`
+pub(crate) fn listed<T: AsRef<str>>(all: &[T]) -> String {
+    listed_with(all, "and")
+}
+
+/// The same with another word before the last one: `a, b or c`.
+pub(crate) fn listed_with<T: AsRef<str>>(all: &[T], word: &str) -> String {
+    let texts: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+    match texts.as_slice() {
+        [first @ .., last] if !first.is_empty() => format!("{} {word} {last}", first.join(", ")),
+        all => all.join(""),
+    }
+}
+
 /// `1 is`, `2 are`
 pub(crate) fn verb(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{listed, listed_with};
+
+    #[test]
+    fn the_last_of_a_list_stands_after_a_word() {
+        assert_eq!([listed(&["a"; 0]), listed(&["a"]), listed(&["a", "b"])], ["", "a", "a and b"]);
+        assert_eq!(listed_with(&["a", "b", "c"], "or"), "a, b or c");
+    }
 }

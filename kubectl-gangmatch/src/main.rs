@@ -39,7 +39,7 @@ enum PluginVerb {
     /// Show the status and the queue on the whole terminal, again and again.
     #[command(after_help = command::top::AFTER_HELP)]
     Top(command::top::TopArguments),
-    /// Print the claims that have ended: who ran where, from when to when, and why it ended.
+    /// Print the claims that have ended: which job ran where, from when to when, and why it ended.
     #[command(after_help = command::history::AFTER_HELP)]
     History(command::history::HistoryArguments),
     /// Print a job, machine or license in detail.
@@ -69,7 +69,7 @@ enum PluginVerb {
     /// Print the Matches that would be created for a folder of manifests, and why the other jobs wait. Needs no cluster.
     #[command(after_help = command::match_::AFTER_HELP)]
     Match(command::match_::MatchArguments),
-    /// Explain why a job waits or where it runs, or who uses a machine or a license.
+    /// Explain why a job waits or where it runs, or which jobs use a machine or a license.
     #[command(after_help = command::why::AFTER_HELP)]
     Why(command::why::WhyArguments),
     /// Print what jobs would get in the cluster now, without creating them.

@@ -140,8 +140,13 @@ impl FileList {
             self.files.push(path.to_owned());
             return Ok(());
         }
-        let meta = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
-        if meta.is_dir() {
+        // A link to nothing counts if it has the name of a manifest: then it is told as a file that cannot be read, beside the others.
+        let is_folder = match fs::metadata(path) {
+            Ok(meta) => meta.is_dir(),
+            Err(_) if !named => false,
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+        };
+        if is_folder {
             if !named && !self.recursive {
                 self.folders_left_out += 1;
                 return Ok(());
@@ -182,12 +187,20 @@ fn split(file: &Place, text: &str, documents: &mut Vec<Document>, problems: &mut
     let (mut begin, mut part) = (1, String::new());
     let mut parts = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        if line.trim_end() == "---" || line.starts_with("--- ") {
-            parts.push((begin, std::mem::take(&mut part)));
-            begin = number + 2;
-        } else {
-            part.push_str(line);
-            part.push('\n');
+        match line.strip_prefix("---") {
+            Some(rest) if rest.trim_end().is_empty() => {
+                parts.push((begin, std::mem::take(&mut part)));
+                begin = number + 2;
+            }
+            // The document begins on this line; blanks keep its columns.
+            Some(rest) if rest.starts_with([' ', '\t']) => {
+                parts.push((begin, std::mem::replace(&mut part, format!("   {rest}\n"))));
+                begin = number + 1;
+            }
+            _ => {
+                part.push_str(line);
+                part.push('\n');
+            }
         }
     }
     parts.push((begin, part));

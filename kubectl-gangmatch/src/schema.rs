@@ -183,7 +183,7 @@ fn string(path: &str, text: &str, schema: &Value, findings: &mut Vec<Finding>) {
     if !words.contains(&text) {
         let list = words.join(", ");
         let text = match similar(text, words.into_iter()) {
-            Some(word) => format!("found `{text}`; did you mean {word}? There are {list}"),
+            Some(word) => format!("found `{text}`; did you mean {word}? The values are {list}"),
             None => format!("found `{text}`; write one of {list}"),
         };
         findings.push(Finding { path: path.to_owned(), text });

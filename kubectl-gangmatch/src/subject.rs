@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 
+use crate::amounts::listed_with;
 use crate::cluster::Kind;
 use crate::schema::similar;
 
@@ -62,10 +63,7 @@ fn kind_of(word: &str) -> Option<Kind> {
 /// There is no such kind, or it is another one; the message says which there are.
 pub(crate) fn kind(word: &str, allowed: &[Kind]) -> anyhow::Result<Kind> {
     let words: Vec<&str> = allowed.iter().map(|kind| kind.word()).collect();
-    let list = match words.as_slice() {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        words => words.join(""),
-    };
+    let list = listed_with(&words, "or");
     match kind_of(word) {
         Some(kind) if allowed.contains(&kind) => Ok(kind),
         Some(kind) => {
@@ -159,6 +157,12 @@ pub(crate) fn no_such<'n>(
         (several, _) => format!("; there are some in the namespaces {}, choose one with -n", several.join(", ")),
     };
     anyhow::anyhow!("there is no {} `{}` in namespace {namespace}{hint}", subject.kind.word(), subject.name)
+}
+
+/// What is said of a name that no object has in any namespace.
+pub(crate) fn no_such_anywhere<'n>(subject: &Subject, names: impl Iterator<Item = &'n str>) -> anyhow::Error {
+    let hint = similar(&subject.name, names).map(|meant| format!("; did you mean {meant}?")).unwrap_or_default();
+    anyhow::anyhow!("there is no {} `{}` in any namespace that you may read{hint}", subject.kind.word(), subject.name)
 }
 
 /// Whether a Job has the name of one that gangmatch makes for a workload: its name, and eight hexadecimal digits.

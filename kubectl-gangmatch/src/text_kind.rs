@@ -5,7 +5,7 @@ use crate::command::import::queue::queued;
 /// A kind of text that is not simply an ad or an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextKind {
-    /// YAML with an apiVersion.
+    /// YAML or JSON with an apiVersion.
     Manifest,
     /// A submit file of HTCondor.
     SubmitFile,
@@ -26,7 +26,8 @@ impl TextKind {
     /// The kind of a text, as its lines tell.
     pub(crate) fn of(text: &str) -> Option<TextKind> {
         let begins = |start: &str| text.lines().any(|line| line.starts_with(start));
-        if begins("apiVersion:") {
+        let is_json = text.trim_start().starts_with('{') && text.contains("\"apiVersion\"");
+        if begins("apiVersion:") || is_json {
             return Some(TextKind::Manifest);
         }
         if text.lines().any(|line| queued(line).is_some()) {

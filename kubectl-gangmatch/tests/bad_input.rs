@@ -452,7 +452,7 @@ mod tests {
             &[
                 "error: <stdin>:5: Machine default/foo: spec.capacity.cpus: found the text `many`; write a whole number",
                 "error: <stdin>:5: Machine default/foo: spec.capacity.slots: found -1; write at least 0",
-                "error: <stdin>:6: Machine default/foo: spec.stopPolicy: found `hold`; did you mean Hold? There are None, Hold, HoldAndDrain",
+                "error: <stdin>:6: Machine default/foo: spec.stopPolicy: found `hold`; did you mean Hold? The values are None, Hold, HoldAndDrain",
                 "error: <stdin>:7: Machine default/foo: spec.allowedNamespaces.from: found `Everybody`; write one of Same, All, Selector",
             ],
         );
@@ -600,6 +600,47 @@ mod tests {
             ]
         );
         assert_eq!(output.status.code(), Some(1));
+    }
+
+    #[test]
+    fn names_of_resources_that_are_too_long_together() {
+        let names: String = ('a'..='h').map(|letter| format!("{}: 1, ", letter.to_string().repeat(65))).collect();
+        check(
+            MACHINE,
+            &format!("spec:\n  capacity: {{{names}}}\n"),
+            1,
+            &[
+                "error: <stdin>:5: Machine default/foo: spec.capacity: names of resources have at most 512 characters together",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_document_may_begin_on_the_line_of_its_dashes() {
+        check(
+            "--- {apiVersion: gangmatch.dev/v1alpha1, kind: Machine, metadata: {name: foo}, spec: {rank: yes}}\n--- # none\n",
+            "",
+            1,
+            &[
+                "error: <stdin>:1: Machine default/foo: spec.rank: found `true`, a boolean; write an expression as text: quote it, \"true\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_link_to_nothing_ends_no_reading() {
+        let folder = folder(
+            "dangling",
+            &[("job.yaml", format!("{JOB}spec: {{constraint: other.Type == \"Machine\"}}\n").as_bytes())],
+        );
+        std::os::unix::fs::symlink("nowhere", folder.join("notes")).unwrap();
+        let output = in_folder(&folder, &["-f", "."]);
+        assert!(output.status.success() && said(&output).is_empty(), "{output:?}");
+        std::os::unix::fs::symlink("nowhere", folder.join("other.yaml")).unwrap();
+        let output = in_folder(&folder, &["-f", "."]);
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(said(&output), ["error: ./other.yaml: cannot be read: No such file or directory (os error 2)"]);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("0 of 1 job matched"), "{output:?}");
     }
 
     #[test]

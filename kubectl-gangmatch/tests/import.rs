@@ -102,6 +102,48 @@ mod tests {
     }
 
     #[test]
+    fn ads_of_jobs_become_no_machines() {
+        let input = "MyType = \"Job\"\nCmd = \"a\"\n\nMyType = \"Job\"\nCmd = \"b\"\n\nMyType = \"Slot\"\nName = \"m\"\nCpus = 4\n";
+        let output = run(&["-"], input);
+        let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(
+            notes,
+            "note: standard input: ad 1 and 1 more: left out: MyType is \"Job\", and only ads of machines become manifests: import the \
+             submit file of the job\n"
+        );
+        assert!(text.matches("kind: Machine").count() == 1 && text.contains("name: m"), "{text}");
+    }
+
+    #[test]
+    fn a_manifest_in_json_is_told_as_a_manifest() {
+        let output = run(&["-"], "{\"apiVersion\": \"gangmatch.dev/v1alpha1\", \"kind\": \"Job\"}\n");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error: standard input: found a manifest, not an ad"), "{said}");
+    }
+
+    #[test]
+    fn arguments_and_environments_are_divided_as_condor_divides_them() {
+        let input = "executable = a\ncontainer_image = i\narguments = \"--title 'two words' \"\"x\"\"\"\n\
+                     environment = \"A='b c' D=1\"\nqueue\n";
+        let output = run(&["-"], input);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(
+            text.contains("- two words\n") && text.contains("value: b c\n") && text.contains("name: D\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_queues_too_many_jobs_is_refused_at_once() {
+        for (input, line) in [("queue 4000000000\n", 1), ("queue 60000\nqueue 60000\n", 2)] {
+            let output = run(&["-"], input);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert!(said.starts_with(&format!("error: standard input:{line}: ")), "{said}");
+            assert!(said.contains("more than 100000 jobs") && output.stdout.is_empty(), "{said}");
+        }
+    }
+
+    #[test]
     fn without_an_image_there_is_no_workload() {
         let input = "executable = run.sh\nrequest_memory = 2G\nqueue\n";
         let said = |arguments: &[&str]| {

@@ -94,6 +94,16 @@ warning[impossible-comparison]: comparing with `undefined` is never true
     }
 
     #[test]
+    fn lint_looks_at_the_expressions_of_sets() {
+        let text = "apiVersion: gangmatch.dev/v1alpha1\nkind: Job\nmetadata: {name: one}\nspec:\n  ports:\n  - label: node\n    \
+                    constraint: node.Type == \"Machine\"\n    count: 2\n    groupConstraint: sum(noode.Memory) >= 64\n    \
+                    groupRank: min(noode.KFlops)\n";
+        let (out, _, _) = run(&["lint", "-f", "-"], text);
+        let found = ["spec.ports[0].groupConstraint", "spec.ports[0].groupRank"].map(|field| out.contains(field));
+        assert_eq!((found, out.matches("did you mean `node`?").count()), ([true, true], 2), "{out}");
+    }
+
+    #[test]
     fn the_examples_have_no_findings() {
         for folder in ["counted", "floating", "host-locked", "quickstart", "subnet"] {
             assert_eq!(run(&["lint", "-f", folder], ""), (String::new(), String::new(), 0), "{folder}");

@@ -286,6 +286,39 @@ mod tests {
         assert_eq!((same["gain"].as_array().unwrap().len(), same["lose"].as_array().unwrap().len()), (0, 0));
     }
 
+    /// A snapshot of 2026 with a machine, and with a job that wants it from 2030 on.
+    fn snapshot_of_2026() -> String {
+        let item = |kind: &str, name: &str, spec: Value| {
+            let metadata =
+                json!({"name": name, "namespace": "lab", "uid": format!("00000000-0000-4000-8000-0000000000{name}")});
+            json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec})
+        };
+        let items = [
+            item("Machine", "a1", json!({"capacity": {"slots": 1}})),
+            item("Job", "b1", json!({"constraint": "other.Type == \"Machine\" && time() >= 1893456000"})),
+        ];
+        let whole = json!({"format": "gangmatch-snapshot", "version": 1, "time": "2026-11-21T14:00:00Z", "notes": [], "items": items});
+        file("of-2026", &whole.to_string())
+    }
+
+    #[test]
+    fn a_snapshot_is_computed_at_its_own_time_or_at_the_one_that_is_named() {
+        let (snapshot, new) = (snapshot_of_2026(), file("new", &job("constraint: other.Type == \"Machine\"")));
+        let said = |arguments: &[&str]| {
+            let output = run(arguments);
+            String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+        };
+        let later = ["--now", "2031-01-01T00:00:00Z"];
+        let simulate = ["simulate", "--snapshot", &snapshot, "-f", &new];
+        assert!(said(&simulate).contains("since 2026-11-21T14:00:00Z"), "{}", said(&simulate));
+        let then = said(&[&simulate[..], &later].concat());
+        assert!(then.contains("since 2031-01-01T00:00:00Z"), "{then}");
+        let diff = ["diff", &snapshot, &snapshot];
+        assert!(said(&diff).contains("0 of 1 with A, 0 of 1 with B"), "{}", said(&diff));
+        let then = said(&[&diff[..], &later].concat());
+        assert!(then.contains("1 of 1 with A, 1 of 1 with B"), "{then}");
+    }
+
     #[test]
     fn a_file_that_is_no_snapshot_is_refused() {
         let wrong = file("wrong", "{\"format\": \"gangmatch-snapshot\", \"version\": 9}");

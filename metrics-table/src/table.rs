@@ -137,7 +137,7 @@ metrics! {
     ACCOUNT_CHARGE_HELD: "account_charge_held", Gauge, ["account"], "charges",
         "The charge that an account holds, with all below it, in whole charges; of at most 100 accounts that the administrator has created";
     ACCOUNT_SHARE: "account_share", Gauge, ["account"], "charges",
-        "The charge that an account deserves of the pool, given who holds and who waits; of the same accounts";
+        "The charge that an account deserves of the pool, given which accounts hold something and which wait; of the same accounts";
     ACCOUNT_USAGE: "account_usage", Gauge, ["account"], "charges",
         "What an account has used, with all below it, in whole charges; of the same accounts";
     ACCOUNT_WAITING: "account_waiting", Gauge, ["account"], "jobs",

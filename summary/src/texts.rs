@@ -13,30 +13,12 @@ use crate::numbers::Orders;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Texts {
-    /// All of them, in small letters.
-    Values(#[serde(with = "list")] BTreeSet<Arc<str>>),
+    /// All of them, in small letters; [`Summary::check`](crate::Summary::check) refuses others that were read.
+    Values(BTreeSet<Arc<str>>),
     /// They are too many for a list.
     Bloom(Bloom),
     /// They are too many for a Bloom filter: any text.
     Many,
-}
-
-/// A list of texts as it is written.
-mod list {
-    use super::{Arc, BTreeSet, Deserialize};
-
-    pub(super) fn serialize<S: serde::Serializer>(
-        texts: &BTreeSet<Arc<str>>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(texts.iter().map(|text| &**text))
-    }
-
-    /// As they are written: [`Summary::check`](crate::Summary::check) refuses capitals.
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<BTreeSet<Arc<str>>, D::Error> {
-        let texts = BTreeSet::<String>::deserialize(reader)?;
-        Ok(texts.into_iter().map(Arc::from).collect())
-    }
 }
 
 /// A text in small letters (ASCII), as comparisons read it.

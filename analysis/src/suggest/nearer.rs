@@ -23,12 +23,7 @@ pub(super) fn nearer(question: &Question<'_>, free: &Snapshot, port: usize, conj
         [Some(false), Some(true)] => (right, true),
         _ => return None,
     };
-    let alone = |pair: &&Pair| {
-        let obstacles = own_obstacles(port, pair).unwrap_or_default();
-        obstacles.contains(&Obstacle::Conjunct(port, conjunct)) && (question.may_tell)(pair.offer)
-    };
-    let least = inspected.offers.iter().filter(alone).map(|pair| pair.own.len()).min()?;
-    let offers = inspected.offers.iter().filter(alone).filter(|pair| pair.own.len() == least);
+    let offers = nearest_offers(question, port, &Obstacle::Conjunct(port, conjunct)).into_iter();
     let values: Vec<Value> = offers.filter_map(|pair| value(question, free, port, pair, partner)).collect();
     let value = match op {
         BinaryOp::Equal if [left, right].iter().any(|side| side.as_literal().is_some()) => most_frequent(&values)?,
@@ -41,6 +36,18 @@ pub(super) fn nearer(question: &Question<'_>, free: &Snapshot, port: usize, conj
         true => [Expr::literal(value), right.clone()],
     };
     Some(Expr::binary(*op, left, right))
+}
+
+/// The offers that an obstacle keeps from a port and that may be told, those against which the least stands.
+fn nearest_offers<'q>(question: &Question<'q>, port: usize, obstacle: &Obstacle) -> Vec<&'q Pair> {
+    let offers = question.inspected.get(port).map(|port| port.offers.as_slice()).unwrap_or_default();
+    let is_kept = |pair: &&Pair| {
+        let obstacles = own_obstacles(port, pair).unwrap_or_default();
+        obstacles.contains(obstacle) && (question.may_tell)(pair.offer)
+    };
+    let kept: Vec<&Pair> = offers.iter().filter(is_kept).collect();
+    let least = kept.iter().map(|pair| pair.own.len()).min();
+    kept.into_iter().filter(|pair| Some(pair.own.len()) == least).collect()
 }
 
 /// Whether an expression of a port reads the partner at it. None if it may read what is not written in it, or another partner.
@@ -95,14 +102,8 @@ fn most_frequent(values: &[Value]) -> Option<Value> {
 
 /// A smaller amount of a resource of which every offer has too little: the most that one has.
 pub(super) fn less(question: &Question<'_>, port: usize) -> Option<Change> {
-    let inspected = question.inspected.get(port)?;
-    let alone = |pair: &&Pair| {
-        let obstacles = own_obstacles(port, pair).unwrap_or_default();
-        obstacles.contains(&Obstacle::Request(port)) && (question.may_tell)(pair.offer)
-    };
-    let least = inspected.offers.iter().filter(alone).map(|pair| pair.own.len()).min()?;
     let mut best: BTreeMap<&str, i64> = BTreeMap::new();
-    for pair in inspected.offers.iter().filter(alone).filter(|pair| pair.own.len() == least) {
+    for pair in nearest_offers(question, port, &Obstacle::Request(port)) {
         let capacity = &question.pool.ad(pair.offer).and_then(PoolAd::offer)?.capacity;
         let asked = pair.asked.iter().flatten();
         let over: Vec<(&str, i64)> = asked

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The server that kubectl asks if no kubeconfig names a cluster.
+const DEFAULT_SERVER: &str = "localhost:8080";
+
 /// Why the cluster could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
@@ -9,6 +12,8 @@ pub(crate) enum Failure {
     NoKubectl,
     /// The API server does not answer. What kubectl says of it.
     Unreachable(String),
+    /// There is no kubeconfig, and nothing answers at the address that kubectl asks then.
+    NoCluster,
     /// The API server does not know this resource.
     NotInstalled(String),
     /// The user lacks a right.
@@ -51,6 +56,11 @@ impl fmt::Display for Failure {
             Failure::Unreachable(said) => write!(
                 out,
                 "the API server does not answer: {said}; check the cluster, or choose another with --context or --kubeconfig"
+            ),
+            Failure::NoCluster => write!(
+                out,
+                "kubectl knows no cluster: without a kubeconfig it asks {DEFAULT_SERVER}, which does not answer; name a cluster with \
+                 --kubeconfig, --context or KUBECONFIG"
             ),
             Failure::NotInstalled(resource) => write!(
                 out,
@@ -107,10 +117,25 @@ impl fmt::Display for Right {
 /// Everything that kubectl says on standard error, one failure for each line that tells one; each once.
 pub(crate) fn failures(said: &str) -> Vec<Failure> {
     let mut all: Vec<Failure> = Vec::new();
-    for line in said.lines().map(str::trim).filter(|line| !line.is_empty() && !is_log(line)) {
-        let failure = failure(line);
+    for line in with_causes(said) {
+        let failure = failure(&line);
         if !all.contains(&failure) {
             all.push(failure);
+        }
+    }
+    all
+}
+
+/// The lines that tell a failure. A refusal with several causes has them in the lines below it, each after a star.
+fn with_causes(said: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for line in said.lines().map(str::trim).filter(|line| !line.is_empty() && !is_log(line)) {
+        match (line.strip_prefix("* "), all.last_mut()) {
+            (Some(cause), Some(refusal)) => {
+                refusal.push_str(if refusal.ends_with(':') { " " } else { "; " });
+                refusal.push_str(cause);
+            }
+            _ => all.push(line.to_owned()),
         }
     }
     all
@@ -135,7 +160,7 @@ fn failure(line: &str) -> Failure {
     let unreachable = ["The connection to the server", "Unable to connect to the server", "net/http: request canceled"];
     if unreachable.iter().any(|begin| text.contains(begin)) {
         let said = text.split(" - did you specify").next().unwrap_or(text);
-        return Failure::Unreachable(said.to_owned());
+        return if said.contains(DEFAULT_SERVER) { Failure::NoCluster } else { Failure::Unreachable(said.to_owned()) };
     }
     if let Some(right) = missing_right(text) {
         return Failure::Forbidden(right);
@@ -173,6 +198,23 @@ The connection to the server 127.0.0.1:1 was refused - did you specify the right
         assert_eq!(failures(said), [Failure::NotInstalled("jobs".to_owned())]);
         let said = "error: context \"x\" does not exist";
         assert_eq!(failures(said), [Failure::Other("context \"x\" does not exist".to_owned())]);
+    }
+
+    #[test]
+    fn without_a_kubeconfig_it_is_said_that_kubectl_knows_no_cluster() {
+        let said = "The connection to the server localhost:8080 was refused - did you specify the right host or port?";
+        assert_eq!(
+            failures(said).first().unwrap().to_string(),
+            "kubectl knows no cluster: without a kubeconfig it asks localhost:8080, which does not answer; name a cluster with \
+             --kubeconfig, --context or KUBECONFIG"
+        );
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_all_of_its_causes() {
+        let said = "The Job \"sim\" is invalid: \n* spec.priority: Invalid value: 5000\n* spec.done: Invalid value: \"boolean\": it stays true\n";
+        let text = "The Job \"sim\" is invalid: spec.priority: Invalid value: 5000; spec.done: Invalid value: \"boolean\": it stays true";
+        assert_eq!(failures(said), [Failure::Other(text.to_owned())]);
     }
 
     #[test]

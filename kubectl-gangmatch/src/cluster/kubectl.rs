@@ -1,6 +1,6 @@
 //! kubectl as the client: what it is asked, and what it answers.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -57,20 +57,11 @@ impl<'o> Kubectl<'o> {
         command
     }
 
-    fn output(&self, arguments: &[&str], input: Option<&str>) -> Result<Output, Failure> {
-        let mut command = self.command(arguments);
-        command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let not_run = |error: std::io::Error| match error.kind() {
+    fn output(&self, arguments: &[&str]) -> Result<Output, Failure> {
+        self.command(arguments).stdin(Stdio::null()).output().map_err(|error| match error.kind() {
             ErrorKind::NotFound => Failure::NoKubectl,
             _ => Failure::Other(format!("cannot run kubectl: {error}")),
-        };
-        let mut child = command.spawn().map_err(not_run)?;
-        if let (Some(text), Some(mut pipe)) = (input, child.stdin.take()) {
-            // If kubectl has ended already, its own message tells why.
-            let _ = pipe.write_all(text.as_bytes());
-        }
-        child.wait_with_output().map_err(not_run)
+        })
     }
 
     /// What kubectl prints for these arguments.
@@ -78,7 +69,7 @@ impl<'o> Kubectl<'o> {
     /// # Errors
     /// It does not start, or it fails.
     pub(crate) fn run(&self, arguments: &[&str]) -> Result<String, Failure> {
-        let output = self.output(arguments, None)?;
+        let output = self.output(arguments)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -110,7 +101,7 @@ impl<'o> Kubectl<'o> {
             Scope::One(namespace) => arguments.extend(["--namespace", namespace]),
         }
         arguments.extend(flags);
-        let output = self.output(&arguments, None)?;
+        let output = self.output(&arguments)?;
         let mut listed = Listed::default();
         if !output.status.success() {
             let found = failures(&String::from_utf8_lossy(&output.stderr));

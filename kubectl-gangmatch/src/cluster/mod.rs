@@ -15,7 +15,7 @@ pub(crate) use failure::Failure;
 pub(crate) use held::{Held, without_job};
 pub(crate) use kubectl::{Kubectl, Scope};
 pub(crate) use live::{Kind, Pool, pool};
-pub(crate) use source::{ClusterSource, NamespaceSource, NamespacesSource, PoolSource, Shown, read};
+pub(crate) use source::{ClusterSource, NamespaceSource, NamespacesSource, PoolSource, Shown, read, read_files};
 
 /// The heading in the help of the options that many verbs have.
 pub(crate) const HEADING: &str = "Cluster options";
@@ -118,5 +118,10 @@ impl NowOption {
     /// That time.
     pub(crate) fn time(self) -> Timestamp {
         self.now.unwrap_or_else(Timestamp::now)
+    }
+
+    /// That time; if none is named, the one at which a snapshot was taken.
+    pub(crate) fn time_of_snapshot(self, taken: Timestamp) -> Timestamp {
+        self.now.unwrap_or(taken)
     }
 }

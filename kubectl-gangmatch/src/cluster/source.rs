@@ -84,6 +84,11 @@ impl ClusterSource {
         self.now.time()
     }
 
+    /// The time of the question; of a snapshot that was taken at this time.
+    pub(crate) fn time_of_snapshot(&self, taken: Timestamp) -> Timestamp {
+        self.now.time_of_snapshot(taken)
+    }
+
     /// The namespace that is named.
     pub(crate) fn named(&self) -> Option<&str> {
         self.namespace.namespace.as_deref()
@@ -201,10 +206,17 @@ pub(crate) fn read(
     if cluster.context.is_some() || cluster.kubeconfig.is_some() {
         bail!("-f reads files and not a cluster; leave out either -f or --context and --kubeconfig");
     }
-    let (documents, mut problems) = manifests::read(files)?;
     let owner = cluster.user.as_deref().unwrap_or(READER);
-    let Loaded { objects, problems: wrong, warnings, sources } =
-        load(documents, &Stamp { namespace: namespace.unwrap_or("default"), owner });
+    read_files(files, &Stamp { namespace: namespace.unwrap_or("default"), owner })
+}
+
+/// The pool of manifests.
+///
+/// # Errors
+/// A file does not exist, or there is none.
+pub(crate) fn read_files(files: &FileOptions, stamp: &Stamp<'_>) -> anyhow::Result<Pool> {
+    let (documents, mut problems) = manifests::read(files)?;
+    let Loaded { objects, problems: wrong, warnings, sources } = load(documents, stamp);
     problems.extend(wrong);
     problems.sort();
     let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();

@@ -7,8 +7,9 @@ use crds::{Job, JobPhase};
 use serde_json::{Value, json};
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, JobsArguments, code, each_or, named};
+use crate::command::change::{Action, JobsArguments, code, each_or};
 use crate::command::status::phase;
+use crate::subject::subjects;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -29,7 +30,7 @@ Exit status:
 
 /// Cancels the jobs.
 pub(crate) fn run(arguments: &JobsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let jobs = named(&arguments.jobs, &[Kind::Job])?;
+    let jobs = subjects(&arguments.jobs, &[Kind::Job])?;
     Ok(code(each_or(&arguments.options, &jobs, out, &plan, &instead)?))
 }
 

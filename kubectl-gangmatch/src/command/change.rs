@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::bail;
 use clap::ValueEnum;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use crate::cluster::{ClusterOptions, Failure, Kind, Kubectl, NamespaceOption, Scope};
 use crate::output;
 use crate::screen::shown;
-use crate::subject::{Subject, is_made_for, no_such, subjects};
+use crate::subject::{Subject, is_made_for, no_such};
 
 /// Whether anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -172,20 +171,6 @@ fn missing(
     };
     let instead = listed.items.iter().find(is_made).and_then(instead);
     instead.map_or_else(|| error.to_string(), |instead| format!("{error}; {instead}"))
-}
-
-/// The objects that the words name; at least one.
-///
-/// # Errors
-/// There are none, or a word names no kind that is allowed.
-pub(crate) fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
-    if words.is_empty() {
-        bail!(
-            "nothing is named; write {}",
-            allowed.iter().map(|kind| format!("{}/NAME", kind.word())).collect::<Vec<_>>().join(" or ")
-        );
-    }
-    subjects(words, allowed)
 }
 
 /// The exit status.

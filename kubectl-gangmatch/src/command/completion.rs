@@ -134,12 +134,15 @@ enum Meant {
 }
 
 fn meant(whole: &Command, before: &[String], last: &str) -> Meant {
-    let verb = before.iter().find(|word| !word.starts_with('-'));
-    let Some(command) = verb.and_then(|name| whole.get_subcommands().find(|command| command.get_name() == name)) else {
-        let shown = whole.get_subcommands().filter(|command| !command.is_hide_set());
-        let word = |command: &Command| (command.get_name().to_owned(), about(command.get_about()));
-        return Meant::Words(shown.map(word).collect());
-    };
+    let (mut command, mut verbs) = (whole, before.iter().filter(|word| !word.starts_with('-')));
+    while command.has_subcommands() {
+        let Some(verb) = verbs.next().and_then(|name| command.find_subcommand(name)) else {
+            let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+            let word = |command: &Command| (command.get_name().to_owned(), about(command.get_about()));
+            return Meant::Words(shown.map(word).collect());
+        };
+        command = verb;
+    }
     let flag = |word: &str| -> Option<&Arg> {
         let is_it = |arg: &&Arg| {
             let long = arg.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));

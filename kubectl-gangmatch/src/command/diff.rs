@@ -11,7 +11,8 @@ use matchmaker::summary;
 use pool::{JobState, ObjectKey, job_state, matched_reason};
 use serde::Serialize;
 
-use crate::cluster::{self, ClusterOptions, FileOptions, NamespaceOption, NowOption, Pool};
+use crate::cluster::{FileOptions, NamespaceOption, NowOption, Pool, read_files};
+use crate::offline::{READER, Stamp};
 use crate::output::{self, AnswerOptions};
 use crate::snapshot::{self, is_snapshot};
 use crate::table::table;
@@ -20,7 +21,8 @@ use crate::why::Case;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 A and B are snapshots, or files or folders with manifests. One negotiation cycle is computed for each, and the jobs that are in both are
-compared. A job runs if a Match holds it or if the cycle finds a gang for it.
+compared. A job runs if a Match holds it or if the cycle finds a gang for it. The cycle of a snapshot is that of the time at which it was
+taken, unless --now names another.
 
 Exit status:
   0  both were read
@@ -114,11 +116,12 @@ pub(crate) fn run(arguments: &DiffArguments, out: &mut impl Write) -> anyhow::Re
 fn side(path: &Path, arguments: &DiffArguments, now: Timestamp) -> anyhow::Result<(Pool, Timestamp)> {
     let text = || std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
     if path.is_file() && is_snapshot(&text()?) {
-        return snapshot::read(path).map(|saved| (saved.pool, saved.time));
+        return snapshot::read(path).map(|saved| (saved.pool, arguments.now.time_of_snapshot(saved.time)));
     }
     let files = FileOptions { filename: vec![path.to_owned()], recursive: arguments.recursive };
-    let cluster = ClusterOptions { user: arguments.user.clone(), ..ClusterOptions::default() };
-    Ok((cluster::read(&files, &cluster, arguments.namespace.namespace.as_deref(), &[])?, now))
+    let namespace = arguments.namespace.namespace.as_deref().unwrap_or("default");
+    let owner = arguments.user.as_deref().unwrap_or(READER);
+    Ok((read_files(&files, &Stamp { namespace, owner })?, now))
 }
 
 /// What becomes of the jobs of a pool that have not finished.

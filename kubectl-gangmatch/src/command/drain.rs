@@ -8,8 +8,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, ChangeOptions, code, each, named};
-use crate::subject::Subject;
+use crate::command::change::{Action, ChangeOptions, code, each};
+use crate::subject::{Subject, subjects};
 
 /// What `drain --help` says below the options.
 pub(crate) const AFTER_DRAIN: &str = "\
@@ -72,7 +72,7 @@ pub(crate) fn undrain(arguments: &OffersArguments, out: &mut impl Write) -> anyh
 }
 
 fn run(arguments: &OffersArguments, policy: StopPolicy, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let offers = named(&arguments.offers, &[Kind::Machine, Kind::License])?;
+    let offers = subjects(&arguments.offers, &[Kind::Machine, Kind::License])?;
     let mut fine = true;
     for offer in &offers {
         let one: &[Subject] = std::slice::from_ref(offer);

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::ages::{age, instant};
 use crate::cluster::{Kind, NamespacesSource, Pool, Shown};
 use crate::output::{self, Listing, OutputOptions};
-use crate::subject::{Subject, meant, no_such, subjects};
+use crate::subject::{Subject, meant, no_such, no_such_anywhere, subjects};
 use crate::table::Table;
 
 /// What `--help` says below the options.
@@ -73,13 +73,17 @@ pub(crate) fn run(arguments: &HistoryArguments, out: &mut impl Write) -> anyhow:
     let (pool, shown) = source.read(&[Kind::Job, Kind::Match])?;
     let mut rows = ended(&pool, *aborted);
     rows.retain(|row| shown.has(&row.namespace));
-    let namespace = shown.only().unwrap_or("default");
-    let subject = subject.map(|subject| meant(&subject, namespace, pool.names(Kind::Job)));
+    // Among all namespaces, a name means a job of any of them.
+    let names = || pool.names(Kind::Job).map(|(of, name)| (shown.only().map_or("", |_| of), name));
+    let subject = subject.map(|subject| meant(&subject, shown.only().unwrap_or(""), names()));
     if let Some(subject) = &subject {
         rows.retain(|row| row.job == subject.name);
         let is_it = |key: &ObjectKey| key.name == subject.name && shown.has(&key.namespace);
         if rows.is_empty() && !pool.objects.jobs.iter().any(|(key, _)| is_it(key)) {
-            return output::refuse(&no_such(subject, namespace, pool.names(Kind::Job)));
+            return output::refuse(&match shown.only() {
+                Some(namespace) => no_such(subject, namespace, pool.names(Kind::Job)),
+                None => no_such_anywhere(subject, pool.names(Kind::Job).map(|(_, name)| name)),
+            });
         }
     }
     output.print(out, &listing(&rows, &shown, subject.as_ref()))?;

@@ -148,7 +148,7 @@ fn object(source: &Source, value: &Value, known: &[Name]) -> Vec<FieldRemarks> {
 /// The expressions of a spec or of a port, each with its path.
 fn expressions(path: &str, part: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for field in ["classad", "constraint", "rank", "gangRank", "sharedBy"] {
+    for field in ["classad", "constraint", "rank", "gangRank", "groupConstraint", "groupRank", "sharedBy"] {
         found.extend(part.get(field).and_then(Value::as_str).map(|text| (format!("{path}.{field}"), text.to_owned())));
     }
     for field in ["expressions", "request"] {
@@ -166,7 +166,7 @@ fn remarks(field: &str, text: &str, known: &[Name]) -> Vec<Diagnostic> {
         return ad.map(|ad| lint_ad(&ad, text, known)).unwrap_or_default();
     }
     let Ok(expr) = parse_expr(text, Dialect::Gangmatch) else { return Vec::new() };
-    if field.ends_with(".constraint") {
+    if field.ends_with(".constraint") || field.ends_with(".groupConstraint") {
         lint(&expr, text, known)
     } else {
         let ad: Ad = [(Name::from("Rank"), expr)].into_iter().collect();

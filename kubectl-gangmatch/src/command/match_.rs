@@ -15,18 +15,17 @@ use pool::{
     job_state, record,
 };
 
-use crate::cluster::ManifestOptions;
-use crate::cluster::Pool;
+use crate::amounts::counted;
+use crate::cluster::{ManifestOptions, Pool, read_files};
 use crate::command::accounts;
 use crate::command::placing::{self, Method, Placed};
 use crate::command::preemption;
 use crate::command::together::{self, Placement};
 use crate::command::verdicts::{self, Given};
-use crate::manifests::{self, Problem};
-use crate::offline::{Loaded, READER, Stamp, load};
+use crate::offline::{READER, Stamp};
 use crate::output::{self, AnswerOptions};
 use crate::screen::{Screen, shown};
-use crate::snapshot::Saved;
+use crate::snapshot::{self, Saved};
 use crate::table::table;
 
 /// What `--help` says below the options.
@@ -94,36 +93,22 @@ impl From<SearchBy> for Engine {
     }
 }
 
-/// What was read.
-struct Read {
-    objects: Objects,
-    problems: Vec<String>,
-    warnings: Vec<String>,
-    now: jiff::Timestamp,
-}
-
-/// Reads the manifests, or a snapshot.
-fn read(arguments: &MatchArguments) -> anyhow::Result<Read> {
+/// Reads the manifests, or a snapshot; with the time that counts as now.
+fn read(arguments: &MatchArguments) -> anyhow::Result<(Pool, jiff::Timestamp)> {
     if let Some(file) = &arguments.snapshot {
-        let Saved { pool, time } = crate::snapshot::read(file)?;
-        let Pool { objects, problems, warnings, notes, .. } = pool;
-        output::notes(&notes)?;
-        return Ok(Read { objects, problems, warnings, now: arguments.now.unwrap_or(time) });
+        let Saved { pool, time } = snapshot::read(file)?;
+        output::notes(&pool.notes)?;
+        return Ok((pool, arguments.now.unwrap_or(time)));
     }
-    let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
     let stamp = Stamp { namespace: &arguments.namespace, owner: &arguments.owner };
-    let Loaded { objects, problems: wrong, warnings, .. } = load(documents, &stamp);
-    problems.extend(wrong);
-    problems.sort();
-    let texts = |list: &[Problem]| list.iter().map(ToString::to_string).collect();
-    let now = arguments.now.unwrap_or_else(jiff::Timestamp::now);
-    Ok(Read { objects, problems: texts(&problems), warnings: texts(&warnings), now })
+    let pool = read_files(&arguments.manifests.files(), &stamp)?;
+    Ok((pool, arguments.now.unwrap_or_else(jiff::Timestamp::now)))
 }
 
 /// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
 /// wrong.
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let Read { objects, problems, warnings, now } = read(arguments)?;
+    let (Pool { objects, problems, warnings, .. }, now) = read(arguments)?;
     let mut builder = SnapshotBuilder::default();
     let pool = builder.build(&objects, &CycleInputs::of(&objects));
     let unavailable = builder.unavailable(&objects);
@@ -204,7 +189,7 @@ struct Printed<'p> {
     pool: &'p Snapshot,
     unavailable: &'p [Unavailable],
     outcome: &'p Outcome,
-    /// Whom preemption would do what for, in sentences.
+    /// What preemption would do for which jobs, in sentences.
     preemptions: Vec<String>,
     now: jiff::Timestamp,
 }
@@ -265,7 +250,7 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     .map(|(state, what)| format!("{} {what}", of(state)))
     .collect();
     let others = if others.is_empty() { String::new() } else { format!(" Other jobs: {}.", others.join(", ")) };
-    let (jobs, offers) = (count(of(JobState::Waits), "job"), count(offers, "offer"));
+    let (jobs, offers) = (counted(of(JobState::Waits), "job"), counted(offers, "offer"));
     writeln!(out, "{} of {jobs} matched, with {offers}.{others}", matches.len())?;
     let classes = printed.objects.classes.len();
     if classes > 0 && printed.objects.nodes.is_none() {
@@ -282,17 +267,13 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     Ok(())
 }
 
-fn count(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// The jobs that `--placing` left without an offer.
 fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::Result<()> {
     for (job, offers) in &placed.waiting {
         let key = pool.ad(*job).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
         match offers {
             0 => writeln!(out, "{key} waits: it fits no offer")?,
-            offers => writeln!(out, "{key} waits: it fits {} before others are placed", count(*offers, "offer"))?,
+            offers => writeln!(out, "{key} waits: it fits {} before others are placed", counted(*offers, "offer"))?,
         }
     }
     if !placed.waiting.is_empty() {

@@ -9,6 +9,7 @@ pub(crate) mod describe;
 pub(crate) mod diff;
 pub(crate) mod drain;
 pub(crate) mod eval;
+mod evaluated;
 pub(crate) mod fmt;
 pub(crate) mod gridcam;
 pub(crate) mod history;

@@ -67,7 +67,7 @@ pub(crate) struct Options {
     #[arg(long, requires = "placing")]
     blocked: bool,
 
-    /// With --placing Fcfs: which of the offers that it fits a job gets.
+    /// With --placing Fcfs: which offer a job gets, of those that it fits.
     #[arg(long, value_enum, requires = "placing", default_value_t = PickBy::MostFree)]
     pick: PickBy,
 }

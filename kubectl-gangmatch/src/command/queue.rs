@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::ages::{age, instant};
 use crate::cluster::{Kind, NamespacesSource, Shown};
 use crate::command::accounts;
+use crate::command::evaluated::evaluate;
 use crate::output::{self, Listing, OutputOptions};
 use crate::table::Table;
 
@@ -22,7 +23,7 @@ pub(crate) const AFTER_HELP: &str = "\
 Jobs are served by the namespace that holds the fewest gangs; in a namespace by priority, then by age. Each job counts as if it got
 its gang when its turn comes. With a PoolPolicy, and the right to read it and the accounts, the account with the smallest normalized usage
 comes first, and each gang counts as one charge. Positions are those among all namespaces that you may read. Jobs that are suspended or whose ad is not
-accepted do not wait, and have no position.
+accepted do not wait, and have no position. With -f, a negotiation cycle is computed here.
 
 Examples:
   kubectl gangmatch queue
@@ -61,7 +62,10 @@ pub(crate) struct Waiting {
 pub(crate) fn run(arguments: &QueueArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let QueueArguments { output, source } = arguments;
     let now = source.time();
-    let (pool, shown) = source.read(&[Kind::Job, Kind::Match, Kind::Account, Kind::PoolPolicy])?;
+    let (mut pool, shown) = source.read(&[Kind::Job, Kind::Match, Kind::Account, Kind::PoolPolicy])?;
+    if source.kubectl().is_none() {
+        evaluate(&mut pool, now);
+    }
     let mut rows = waiting(&pool.objects, now);
     rows.retain(|row| shown.has(&row.namespace));
     if source.kubectl().is_some() {

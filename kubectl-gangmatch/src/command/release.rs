@@ -7,8 +7,9 @@ use crds::{Job, JobPhase};
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, JobsArguments, code, each, named};
+use crate::command::change::{Action, JobsArguments, code, each};
 use crate::command::status::phase;
+use crate::subject::subjects;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
@@ -46,7 +47,7 @@ pub(crate) struct ReleaseArguments {
 
 /// Releases the claims of the jobs.
 pub(crate) fn run(arguments: &ReleaseArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let jobs = named(&arguments.jobs.jobs, &[Kind::Job])?;
+    let jobs = subjects(&arguments.jobs.jobs, &[Kind::Job])?;
     Ok(code(each(&arguments.jobs.options, &jobs, out, &|job| plan(job, arguments.requeue))?))
 }
 

@@ -4,15 +4,17 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
+use crds::{Account, PoolPolicy};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pool::ObjectKey;
+use pool::{KnownAccounts, ObjectKey, Objects};
 use serde_json::{Value, json};
 
 use super::placing::CollectiveOptions;
 use super::together::print_objective;
 use super::why::KINDS;
-use crate::cluster::{ClusterSource, ManifestOptions, Pool};
+use crate::cluster::{ClusterSource, Failure, ManifestOptions, Pool};
 use crate::manifests;
 use crate::offline::{Loaded, READER, Stamp, load};
 use crate::output::{self, AnswerOptions};
@@ -22,7 +24,8 @@ use crate::why::{Case, job_answer, job_text};
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 The manifests are added to what is in the cluster, as if you had just created them; an object of the same name is replaced. Then one
-negotiation cycle is computed here. Nothing is written to the cluster: kubectl is only asked to list objects.
+negotiation cycle is computed here. Nothing is written to the cluster: kubectl is only asked to list objects. The cycle of a snapshot is
+that of the time at which it was taken, unless --now names another.
 
 Exit status:
   0  the jobs were tried, whether they would match or not
@@ -69,9 +72,10 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     let SimulateArguments { source, snapshot: file, placing, collective, .. } = arguments;
     let is_collective = *placing == Some(Policy::Collective);
     let settings = Some(collective.settings(is_collective)?).filter(|_| is_collective);
+    let (documents, problems) = manifests::read(&arguments.manifests.files())?;
     let (mut pool, now) = match file {
-        Some(file) => snapshot::read(file).map(|saved| (saved.pool, saved.time))?,
-        None => (source.read(&KINDS)?, source.time()),
+        Some(file) => snapshot::read(file).map(|saved| (saved.pool, source.time_of_snapshot(saved.time)))?,
+        None => (source.read(&KINDS).map_err(without_a_cluster)?, source.time()),
     };
     let namespace = match (source.named(), file) {
         (None, Some(_)) => "default".to_owned(),
@@ -85,7 +89,6 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
             .map_or_else(|_| READER.to_owned(), |name| name.trim().to_owned()),
         (None, Some(_)) => READER.to_owned(),
     };
-    let (documents, problems) = manifests::read(&arguments.manifests.files())?;
     pool.notes.extend(documents.iter().filter_map(|document| labelled(&document.value)));
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
     pool.problems.extend(problems.iter().map(ToString::to_string));
@@ -100,6 +103,16 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     }
     arguments.output.print(out, &text.join("\n"), &json!({"items": answers}))?;
     Ok(output::remarks(&pool)?)
+}
+
+/// What is said if there is no cluster: `simulate` needs one, other than `match`.
+fn without_a_cluster(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(Failure::NoCluster) => anyhow!(
+            "{error}; simulate adds jobs to a cluster: without one, write simulate --snapshot FILE, or match PATH with jobs and offers"
+        ),
+        _ => error,
+    }
 }
 
 /// What is said of a workload with the label, for which the controller would make a Job: only Jobs are simulated.
@@ -143,5 +156,27 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
     for (name, labels) in objects.namespaces.iter() {
         pool.objects.namespaces.apply(name, labels.clone());
     }
+    add_nodes(&mut pool.objects, &objects);
+    add_accounts(&mut pool.objects.accounts, &objects.accounts);
     jobs
+}
+
+/// Adds the accounts and the PoolPolicy of manifests. What an account has used stays, as it does when its spec is changed in a cluster.
+fn add_accounts(pool: &mut KnownAccounts, manifests: &KnownAccounts) {
+    for (name, account) in manifests.iter() {
+        let known = pool.get(name).map(|known| Account { spec: account.spec.clone(), ..known.as_ref().clone() });
+        pool.apply(known.unwrap_or_else(|| account.as_ref().clone()));
+    }
+    let Some(policy) = manifests.policy().map(|known| known.object.as_ref()) else { return };
+    let known = pool.policy().map(|known| PoolPolicy { spec: policy.spec.clone(), ..known.object.as_ref().clone() });
+    pool.apply_policy(known.unwrap_or_else(|| policy.clone()));
+}
+
+/// Adds the nodes of manifests that a pool does not have. Those of a cluster are as the cluster says.
+fn add_nodes(pool: &mut Objects, manifests: &Objects) {
+    for (name, node) in manifests.nodes.iter().flat_map(|nodes| nodes.iter()) {
+        if !pool.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(name)) {
+            pool.put_node(node.as_ref().clone());
+        }
+    }
 }

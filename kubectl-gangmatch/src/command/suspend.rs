@@ -7,8 +7,9 @@ use crds::{Job, JobPhase};
 use serde_json::json;
 
 use crate::cluster::Kind;
-use crate::command::change::{Action, JobsArguments, code, each, named};
+use crate::command::change::{Action, JobsArguments, code, each};
 use crate::command::status::phase;
+use crate::subject::subjects;
 
 /// What `suspend --help` says below the options.
 pub(crate) const AFTER_SUSPEND: &str = "\
@@ -38,13 +39,13 @@ Exit status:
 
 /// Suspends the jobs.
 pub(crate) fn suspend(arguments: &JobsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let jobs = named(&arguments.jobs, &[Kind::Job])?;
+    let jobs = subjects(&arguments.jobs, &[Kind::Job])?;
     Ok(code(each(&arguments.options, &jobs, out, &suspended)?))
 }
 
 /// Resumes the jobs.
 pub(crate) fn resume(arguments: &JobsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
-    let jobs = named(&arguments.jobs, &[Kind::Job])?;
+    let jobs = subjects(&arguments.jobs, &[Kind::Job])?;
     Ok(code(each(&arguments.options, &jobs, out, &resumed)?))
 }
 

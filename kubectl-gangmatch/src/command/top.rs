@@ -1,6 +1,6 @@
 //! `top`: the status and the queue, again and again, on the whole terminal.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
@@ -195,11 +195,11 @@ impl<'o, W: Write> Terminal<'o, W> {
             Ok(_) => {}
             Err(error) => bail!("the keyboard cannot be read: {error}"),
         }
-        let mut key = [0_u8; 1];
-        match stdin.lock().read(&mut key)? {
-            // The terminal is closed: no key will follow.
-            0 => Ok(Some(b'q')),
-            _ => Ok(key.first().copied()),
+        // Not the reader of the standard library: what that has read ahead, `poll` does not see.
+        let mut keys = [0_u8; 16];
+        match rustix::io::read(&stdin, &mut keys) {
+            Err(rustix::io::Errno::INTR) => Ok(None),
+            count => Ok(pressed(keys.get(..count?).unwrap_or_default())),
         }
     }
 
@@ -222,6 +222,16 @@ impl<'o, W: Write> Terminal<'o, W> {
     }
 }
 
+/// The key of what a terminal sends at once. Without anything the terminal is closed, and no key will follow.
+fn pressed(sent: &[u8]) -> Option<u8> {
+    match sent {
+        [] => Some(b'q'),
+        // An arrow or the like, and not Esc.
+        [0x1b, _, ..] => None,
+        [.., last] => Some(*last),
+    }
+}
+
 impl<W: Write> Drop for Terminal<'_, W> {
     fn drop(&mut self) {
         // Nothing can be done if the terminal is gone.
@@ -234,6 +244,14 @@ impl<W: Write> Drop for Terminal<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_arrow_key_is_not_esc() {
+        assert_eq!(
+            (pressed(b"\x1b[A"), pressed(b"\x1b"), pressed(b"rq"), pressed(b"")),
+            (None, Some(0x1b), Some(b'q'), Some(b'q'))
+        );
+    }
 
     #[test]
     fn a_frame_fits_the_terminal() {

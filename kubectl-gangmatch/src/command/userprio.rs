@@ -15,8 +15,8 @@ use crate::table::Table;
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
 USAGE is the decayed average of the charge that was held, HELD is the charge that is held now, and NORMALIZED is their sum divided by the
-weight: the smaller, the sooner. SHARE is what the account deserves of the pool now, given who holds and who waits. Accounts below another
-one are indented, and counted in it. A warning says which accounts nothing is charged to, and what to write.
+weight: the smaller, the sooner. SHARE is what the account deserves of the pool now, given which accounts hold something and which wait.
+Accounts below another one are indented, and counted in it. A warning says which accounts nothing is charged to, and what to write.
 
 Exit status:
   0  all accounts were read

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use matchmaker::{PoolAd, Ports, Snapshot};
 use pool::verdict;
+use serde::Serialize;
 use serde_json::{Value, json};
 use summary::{Limits, Summary, Verdict};
 
@@ -16,12 +17,17 @@ use crate::table::table;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What one summary says of one job.
+#[derive(Serialize)]
 pub(crate) struct Answer {
     job: String,
+    #[serde(rename = "summary")]
     file: String,
     verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     port: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     conjunct: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
 
@@ -98,11 +104,5 @@ pub(crate) fn print(out: &mut impl Write, answers: &[Answer]) -> std::io::Result
 
 /// The answers as a list of maps.
 pub(crate) fn list(answers: &[Answer]) -> Value {
-    let item = |one: &Answer| {
-        let always = [("job", one.job.as_str()), ("summary", &one.file), ("verdict", one.verdict)];
-        let sometimes = [("port", &one.port), ("conjunct", &one.conjunct), ("problem", &one.problem)];
-        let sometimes = sometimes.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
-        always.into_iter().chain(sometimes).map(|(name, text)| (name.to_owned(), json!(text))).collect::<Value>()
-    };
-    json!({"items": answers.iter().map(item).collect::<Vec<Value>>()})
+    json!({"items": answers})
 }

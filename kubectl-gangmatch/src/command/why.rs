@@ -1,4 +1,4 @@
-//! `why`: a job, a machine or a license into why it waits, or who uses it.
+//! `why`: a job, a machine or a license into why it waits, or which jobs use it.
 
 use std::io::Write;
 use std::process::ExitCode;

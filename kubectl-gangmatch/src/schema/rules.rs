@@ -9,7 +9,7 @@ use super::Finding;
 type Keeps = fn(&Value) -> bool;
 
 /// Each rule that is checked here, by its message.
-const CHECKS: [(&str, Keeps); 8] = [
+const CHECKS: [(&str, Keeps); 10] = [
     ("min must not be larger than max", |quota| match (number(quota, "min"), number(quota, "max")) {
         (Some(min), Some(max)) => min <= max,
         _ => true,
@@ -29,6 +29,8 @@ const CHECKS: [(&str, Keeps); 8] = [
     }),
     ("agent is required with claimPolicy Agent", |offer| text(offer, "claimPolicy") != "Agent" || has(offer, "agent")),
     ("classad is not allowed in a class: use the fields", |class| !has(class, "classad")),
+    ("keys of labels have at most 317 characters", |labels| lengths(labels).all(|length| length <= 317)),
+    ("names of resources have at most 512 characters together", |names| lengths(names).sum::<usize>() <= 512),
 ];
 
 /// The rules of a schema that a value breaks. `path` is where the value stands.
@@ -62,6 +64,11 @@ pub(super) fn repeated(path: &str, list: &[Value], schema: &Value) -> Vec<Findin
         found.push(Finding { path: format!("{path}[{place}]"), text });
     }
     found
+}
+
+/// How many characters the keys of a map have.
+fn lengths(map: &Value) -> impl Iterator<Item = usize> + '_ {
+    map.as_object().into_iter().flat_map(serde_json::Map::keys).map(|key| key.chars().count())
 }
 
 fn has(value: &Value, name: &str) -> bool {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crds::{Job, Match, Member, Nomination, Res};
+use crds::{Match, Member, Nomination, Res};
 use gangindex::Indexed;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kube::ResourceExt;
 use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched, Usage};
 use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, nominated, usage, used_text};
@@ -136,13 +136,13 @@ impl<'p> Case<'p> {
         let root = found.spec.members.first()?;
         let key = ObjectKey::new(&root.namespace, &root.name);
         let job = self.pool.objects.jobs.get(&key);
-        let since = claimed_since(found);
-        let until = job.and_then(|held| until(&held.object, since?));
+        let until = found.expires_at(job.map(|held| held.object.as_ref()));
+        let until = until.and_then(|at| Timestamp::from_second(at).ok());
         Some(Holder {
             job: format!("{}/{}", root.namespace, root.name),
             owner: self.owner(&key),
             amounts: in_words(allocation),
-            since: since.map(|since| since.to_string()),
+            since: claimed_since(found).map(|since| since.to_string()),
             until: until.map(|until| until.to_string()),
         })
     }
@@ -159,16 +159,8 @@ fn is_at(ad: &PoolAd, job: &ObjectKey) -> bool {
 
 /// Since when a Match holds its members: since it was committed, or else since it was created.
 pub(crate) fn claimed_since(found: &Match) -> Option<Timestamp> {
-    let conditions = found.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let claimed = crds::conditions::find(conditions, crds::conditions::types::CLAIMED);
-    let committed = claimed.filter(|claimed| claimed.status == "True").map(|claimed| claimed.last_transition_time.0);
-    committed.or_else(|| found.creation_timestamp().map(|time| time.0))
-}
-
-/// When the claim of a job ends at the latest.
-fn until(job: &Job, since: Timestamp) -> Option<Timestamp> {
-    let seconds = job.spec.active_deadline_seconds?;
-    since.checked_add(SignedDuration::from_secs(i64::from(seconds))).ok()
+    let committed = found.status.as_ref().and_then(|status| status.committed_at.clone());
+    committed.or_else(|| found.creation_timestamp()).map(|time| time.0)
 }
 
 /// What is used outside the cluster.

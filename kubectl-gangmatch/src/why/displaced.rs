@@ -7,6 +7,7 @@ use pool::{ObjectKey, reason_of};
 
 use super::answer::PreemptionAnswer;
 use super::case::Case;
+use crate::amounts::listed;
 use crate::command::preemption::Preempts;
 
 /// What preemption would do for a root that waits for capacity or has reached a quota; none where nothing is preempted.
@@ -35,15 +36,15 @@ pub(crate) fn preemption_answer(case: &mut Case<'_>, root: AdId, key: &ObjectKey
     };
     let mut answer = match &answer {
         Ok(proposal) => said(proposal),
-        Err(Hindrance::TooYoung { from, proposal }) => {
+        Err(other @ Hindrance::TooYoung { from, proposal }) => {
             let from = Timestamp::from_second(*from).ok().map(|from| from.to_string());
-            PreemptionAnswer { refused: Some("TooYoung"), from, ..said(proposal) }
+            PreemptionAnswer { refused: Some(word(other)), from, ..said(proposal) }
         }
-        Err(Hindrance::TooManyVictims(proposal)) => {
-            PreemptionAnswer { refused: Some("TooManyVictims"), ..said(proposal) }
-        }
-        Err(Hindrance::Requirements(proposal)) => PreemptionAnswer { refused: Some("Requirements"), ..said(proposal) },
-        Err(Hindrance::Reasons(proposal)) => PreemptionAnswer { refused: Some("Reasons"), ..said(proposal) },
+        Err(
+            other @ (Hindrance::TooManyVictims(proposal)
+            | Hindrance::Requirements(proposal)
+            | Hindrance::Reasons(proposal)),
+        ) => PreemptionAnswer { refused: Some(word(other)), ..said(proposal) },
         Err(other) => PreemptionAnswer { refused: Some(word(other)), ..PreemptionAnswer::default() },
     };
     answer.message = sentence(&answer, is_dry);
@@ -71,9 +72,7 @@ fn gangs(answer: &PreemptionAnswer) -> String {
         1 => of.push("of 1 job of another namespace".to_owned()),
         others => of.push(format!("of {others} jobs of other namespaces")),
     }
-    let last = of.pop().unwrap_or_default();
-    let all = if of.is_empty() { last } else { format!("{} and {last}", of.join(", ")) };
-    format!("the gang{} {all}", if answer.gangs == 1 { "" } else { "s" })
+    format!("the gang{} {}", if answer.gangs == 1 { "" } else { "s" }, listed(&of))
 }
 
 fn sentence(answer: &PreemptionAnswer, is_dry: bool) -> String {

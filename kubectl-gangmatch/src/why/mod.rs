@@ -1,4 +1,4 @@
-//! Why a job waits or where it runs, and who uses an offer: a pool and a name into an answer, as data and in words.
+//! Why a job waits or where it runs, and which jobs use an offer: a pool and a name into an answer, as data and in words.
 
 mod answer;
 mod case;

@@ -6,6 +6,7 @@ use pool::ObjectKey;
 
 use super::answer::ReservedAnswer;
 use super::case::Case;
+use crate::amounts::listed;
 
 /// For which jobs the offers are held that a waiting root would have; none if it would have no gang without that.
 pub(crate) fn reserved_answer(case: &mut Case<'_>, root: AdId, key: &ObjectKey) -> Option<ReservedAnswer> {
@@ -37,8 +38,7 @@ fn nominees(answer: &ReservedAnswer) -> String {
         1 => all.push("1 job of another namespace".to_owned()),
         others => all.push(format!("{others} jobs of other namespaces")),
     }
-    let last = all.pop().unwrap_or_default();
-    if all.is_empty() { last } else { format!("{} and {last}", all.join(", ")) }
+    listed(&all)
 }
 
 fn sentence(answer: &ReservedAnswer) -> String {

@@ -10,7 +10,7 @@ use super::answer::{
     Said, SearchAnswer, StatusAnswer, TakenOffer, WaitingAnswer,
 };
 use super::offer::{JobCount, OfferAnswer};
-use crate::amounts::{counted, in_words, verb};
+use crate::amounts::{counted, in_words, listed, verb};
 use crate::offline::READER;
 
 /// The answer about a job.
@@ -92,14 +92,6 @@ fn if_free_text(free: &IfFree) -> String {
     match &free.quota {
         Some(quota) => format!("Even if {when}, a quota would not let it have {}: {quota}.", free.members),
         None => format!("If {when}, it would get {}.", free.members),
-    }
-}
-
-/// `a`, `a and b`, `a, b and c`
-fn listed(all: &[&str]) -> String {
-    match all {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        all => all.join(""),
     }
 }
 

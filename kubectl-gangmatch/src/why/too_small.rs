@@ -82,7 +82,7 @@ fn sentence(case: &Case<'_>, cause: &Cause, offers: &[AdId]) -> String {
             format!("{count} cannot be used: a requested amount is no whole number of at least 1")
         }
         Cause::NoSeat => {
-            format!("{count} cannot be used: what its owner has written as sharedBy is an error for this job")
+            format!("{count} cannot be used: sharedBy of the offer is an error for this job")
         }
     }
 }

@@ -159,6 +159,8 @@ mod tests {
             assert!(length > 0 && begun.elapsed().as_secs() < 60, "{seen}");
         };
         frame_with(&|frame| frame.contains("`other.Memory >= 131072` rejects 4"));
+        // An arrow key does not end it.
+        keys.write_all(b"\x1b[A").unwrap();
         let size = |rows: &str, columns: &str| {
             let device = std::fs::read_to_string(&terminal).unwrap();
             let mut stty = Command::new("stty");

@@ -104,11 +104,9 @@ fn why_not(facts: &mut Facts, unmatched: &Unmatched) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Until when a claim lasts, if the job says so.
+/// Until when a claim lasts at the latest, if that is limited.
 pub(super) fn until(job: &Job, found: &Match) -> Option<String> {
-    let seconds = job.spec.active_deadline_seconds?;
-    let from = found.status.as_ref()?.committed_at.as_ref()?.0;
-    Timestamp::from_second(from.as_second().saturating_add(i64::from(seconds))).ok().map(instant)
+    Timestamp::from_second(found.expires_at(Some(job))?).ok().map(instant)
 }
 
 fn members(found: &Match) -> Vec<MemberLine> {

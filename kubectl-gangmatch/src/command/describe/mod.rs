@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::ages::{age, instant};
 use crate::cluster::{Kind, NamespaceSource, Pool};
+use crate::command::evaluated::evaluate;
 use crate::output::{self, Format, OutputOptions};
 use crate::screen::Screen;
 use crate::subject::{AD_KINDS, Subject, meant, no_such, subjects};
@@ -26,8 +27,9 @@ use events::EventLine;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-Of a job: its ad and ports, which members it holds, why it waits, who refused it, and its recent Events.
+Of a job: its ad and ports, which members it holds, why it waits, which offers refused it, and its recent Events.
 Of a machine or license: its ad and terms, and which jobs hold how much of it, since when and until when.
+With -f, a negotiation cycle is computed here.
 
 Examples:
   kubectl gangmatch describe job/sim
@@ -142,8 +144,11 @@ pub(crate) fn run(arguments: &DescribeArguments, out: &mut impl Write) -> anyhow
     let DescribeArguments { object, output, source } = arguments;
     let subjects = subjects(object, &AD_KINDS)?;
     let kinds = [Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Account, Kind::PoolPolicy];
-    let pool = source.read(&kinds)?;
+    let mut pool = source.read(&kinds)?;
     let (kubectl, namespace) = (source.kubectl(), source.namespace());
+    if kubectl.is_none() {
+        evaluate(&mut pool, source.time());
+    }
     let mut fine = true;
     let mut described = Vec::new();
     for subject in &subjects {

@@ -127,6 +127,12 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
     };
     let (mut manifests, mut notes) = (Vec::new(), Notes::default());
     for (number, ad) in ads.iter().enumerate() {
+        if let Some(kind) = string(ad, "MyType").filter(|kind| !is_machine(kind)) {
+            let text =
+                format!("left out: MyType is \"{kind}\", and only ads of machines become manifests{}", instead(&kind));
+            notes.add(&format!("ad {}", number + 1), text);
+            continue;
+        }
         let called =
             string(ad, "Name").or_else(|| string(ad, "Machine")).unwrap_or_else(|| format!("machine-{number}"));
         if is_of_kind(ad, "Dynamic") {
@@ -136,6 +142,16 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
         manifests.push(machine(text, ad, &called, &mut |note| notes.add(&called, note)));
     }
     Ok(Imported { manifests, notes: notes.lines(name) })
+}
+
+/// Whether ads of this type are those of machines: newer versions of HTCondor have ads of slots.
+fn is_machine(kind: &str) -> bool {
+    ["Machine", "Slot"].iter().any(|own| own.eq_ignore_ascii_case(kind))
+}
+
+/// What is imported in the place of ads of this type.
+fn instead(kind: &str) -> &'static str {
+    if kind.eq_ignore_ascii_case("Job") { ": import the submit file of the job" } else { "" }
 }
 
 /// The Machine of an ad. What has to be known of it goes to `note`.

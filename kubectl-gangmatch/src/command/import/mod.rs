@@ -9,6 +9,7 @@ mod names;
 pub(crate) mod queue;
 mod scope;
 mod submit;
+mod words;
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 /// Values of variables, by name in lower case.
 pub(super) type Variables = BTreeMap<String, String>;
 
+/// The most jobs that a submit file can queue: far more than a namespace holds.
+pub(super) const JOBS_MAX: usize = 100_000;
+
 /// What a line queues, if it is a queue statement: what follows the word.
 pub(crate) fn queued(line: &str) -> Option<&str> {
     let mut words = line.trim().splitn(2, char::is_whitespace);
@@ -33,10 +36,13 @@ pub(super) fn variables(statement: &str) -> Result<Vec<Variables>, String> {
         }
         None => 1,
     };
+    let is_too_many = |items: usize| usize::try_from(each).is_ok_and(|each| items.saturating_mul(each) > JOBS_MAX);
+    let too_many = || wrong(&format!("these are more than {JOBS_MAX} jobs: divide them among several files"));
     let form =
         words.iter().position(|word| ["in", "from", "matching"].iter().any(|form| word.eq_ignore_ascii_case(form)));
     let Some(form) = form else {
         return match (words.is_empty(), list) {
+            (true, None) if is_too_many(1) => Err(too_many()),
             (true, None) => Ok(repeated(&[Variables::new()], each)),
             _ => Err(wrong("write `queue`, `queue N`, `queue NAME in (...)` or `queue NAMES from (...)`")),
         };
@@ -55,7 +61,7 @@ pub(super) fn variables(statement: &str) -> Result<Vec<Variables>, String> {
         let lines = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         lines.map(|line| names.iter().cloned().zip(fields(line, names.len())).collect()).collect()
     };
-    Ok(repeated(&items, each))
+    if is_too_many(items.len()) { Err(too_many()) } else { Ok(repeated(&items, each)) }
 }
 
 /// So many fields of a line; the last one is the rest of it.
@@ -112,6 +118,8 @@ mod tests {
             ("x matching (*.dat)", "files are not read"),
             ("x in (1 2", "close the list"),
             ("many", "write `queue`, `queue N`"),
+            ("4000000000", "more than 100000 jobs"),
+            ("60000 x in (1, 2)", "more than 100000 jobs"),
         ] {
             let said = of(wrong).unwrap_err();
             assert!(said.starts_with("found `queue ") && said.contains(why), "{said}");

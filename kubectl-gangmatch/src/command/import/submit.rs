@@ -8,8 +8,9 @@ use classad::{Dialect, Severity, read_expr};
 use serde_json::{Map, Value as Json, json};
 
 use super::amount::{self, Unit};
-use super::queue::{Variables, queued, variables};
+use super::queue::{JOBS_MAX, Variables, queued, variables};
 use super::scope::{Scoped, scoped};
+use super::words::{unquoted, words};
 use super::{Imported, commands, job_names, machines, macros, names};
 
 /// One command, and its line.
@@ -36,7 +37,11 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
                 statement.push('\n');
                 statement.push_str(&more);
             }
-            for variables in variables(&statement).map_err(|why| format!("{place}: {why}"))? {
+            let queued = variables(&statement).map_err(|why| format!("{place}: {why}"))?;
+            if manifests.len() + queued.len() > JOBS_MAX {
+                return Err(format!("{place}: the file queues more than {JOBS_MAX} jobs; divide it"));
+            }
+            for variables in queued {
                 let commands = file.filled(&commands, &variables, manifests.len())?;
                 manifests.push(file.job(manifests.len(), &commands)?);
             }
@@ -185,7 +190,8 @@ impl SubmitFile<'_> {
             value("container_image").or_else(|| value("docker_image")).or_else(|| self.image.map(str::to_owned));
         if let (Some(image), Some(executable)) = (image, value("executable")) {
             let image = image.trim_start_matches("docker://");
-            return Some(workload(image, &executable, value("arguments"), value("environment")));
+            let raw = |key: &str| commands.get(key).map(|(_, text)| text.as_str());
+            return Some(workload(image, &executable, raw("arguments"), raw("environment")));
         }
         let kept = if commands.contains_key("arguments") { "; the arguments are in the attribute Args" } else { "" };
         let note = format!("no image or no executable, so no workload: use --image, or write container_image{kept}");
@@ -283,7 +289,7 @@ impl SubmitFile<'_> {
 }
 
 fn value(commands: &Commands, key: &str) -> Option<String> {
-    commands.get(key).map(|(_, text)| text.trim_matches('"').to_owned())
+    commands.get(key).map(|(_, text)| unquoted(text).unwrap_or(text).to_owned())
 }
 
 fn priority(commands: &Commands) -> Option<i32> {
@@ -335,16 +341,16 @@ fn limits(text: &str, has_set: bool) -> Vec<Json> {
     named.map(port).collect()
 }
 
-fn workload(image: &str, executable: &str, arguments: Option<String>, environment: Option<String>) -> Json {
+fn workload(image: &str, executable: &str, arguments: Option<&str>, environment: Option<&str>) -> Json {
     let mut container = json!({"name": "main", "image": image, "command": [executable]});
     if let Some(fields) = container.as_object_mut() {
         if let Some(arguments) = arguments {
-            fields.insert("args".to_owned(), json!(arguments.split_whitespace().collect::<Vec<_>>()));
+            fields.insert("args".to_owned(), json!(words(arguments, char::is_whitespace)));
         }
         if let Some(environment) = environment {
-            let pairs = environment.split([';', ' ']).filter_map(|pair| pair.split_once('='));
-            let all: Vec<Json> =
-                pairs.map(|(name, value)| json!({"name": name.trim(), "value": value.trim()})).collect();
+            let words = words(environment, |letter| letter == ';');
+            let pairs = words.iter().filter_map(|pair| pair.split_once('='));
+            let all: Vec<Json> = pairs.map(|(name, value)| json!({"name": name, "value": value})).collect();
             fields.insert("env".to_owned(), Json::Array(all));
         }
     }

@@ -56,7 +56,7 @@ fn leader(lease: &Lease, namespace: &str, now: Timestamp) -> Leader {
     let holder = spec.holder_identity.filter(|holder| !holder.is_empty());
     let renewed = spec.renew_time.map(|time| time.0);
     let lasts = SignedDuration::from_secs(spec.lease_duration_seconds.unwrap_or(15).into());
-    let is_current = renewed.is_some_and(|renewed| renewed + lasts + CLOCKS_APART >= now);
+    let is_current = renewed.is_some_and(|renewed| now.duration_since(renewed) <= lasts + CLOCKS_APART);
     let ago = renewed.map_or("never".to_owned(), |renewed| format!("{} ago", age(renewed, now)));
     let said = match &holder {
         Some(holder) if is_current => format!("{holder} leads (Lease {namespace}/{LEASE}, renewed {ago})"),
@@ -97,5 +97,14 @@ mod tests {
             "{text}"
         );
         assert_eq!(said("", "2026-11-21T14:00:29.000000Z").0, Some(false));
+    }
+
+    #[test]
+    fn a_lease_that_was_renewed_at_the_end_of_all_time_is_read() {
+        let lease: Lease = serde_json::from_value(serde_json::json!({"metadata": {"name": "gangmatch"}, "spec": {
+            "holderIdentity": "pod-1", "leaseDurationSeconds": i32::MAX, "renewTime": "9999-12-30T00:00:00.000000Z"}}))
+        .unwrap();
+        let now: Timestamp = "2026-11-21T14:00:30Z".parse().unwrap();
+        assert_eq!(leader(&lease, "ns", now).leads, Some(true));
     }
 }

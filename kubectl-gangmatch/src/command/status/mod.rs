@@ -14,6 +14,7 @@ use pool::{Objects, OfferRef, usage};
 use serde::Serialize;
 
 use crate::cluster::{Held, Kind, NamespaceSource, without_job};
+use crate::command::evaluated::evaluate;
 use crate::output::{self, AnswerOptions};
 pub(crate) use leader::Leader;
 pub(crate) use text::text;
@@ -22,7 +23,8 @@ pub(crate) use text::text;
 pub(crate) const AFTER_HELP: &str = "\
 Prints whether a controller leads, the machines by state, the seats of each license, the jobs by phase and reason, and the
 workloads that are held for a Job that does not exist, of all namespaces that you may read. Seats that are used outside the
-cluster are EXTERNAL; FREE is what claims can still take, which is nothing of an offer that is draining or unavailable.
+cluster are EXTERNAL; FREE is what claims can still take, which is nothing of an offer that is draining or unavailable. With -f, a
+negotiation cycle is computed here.
 
 Examples:
   kubectl gangmatch status
@@ -105,7 +107,10 @@ pub(crate) struct Jobs {
 /// Prints the status.
 pub(crate) fn run(arguments: &StatusArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let StatusArguments { controller_namespace, output, source } = arguments;
-    let (pool, now) = (source.read(&KINDS)?, source.time());
+    let (mut pool, now) = (source.read(&KINDS)?, source.time());
+    if source.kubectl().is_none() {
+        evaluate(&mut pool, now);
+    }
     let mut status = status(&pool.objects);
     status.controller = source.kubectl().map(|kubectl| Leader::read(&kubectl, controller_namespace, now));
     if let Some(kubectl) = source.kubectl() {
