@@ -117,11 +117,6 @@ impl Claim {
         }
     }
 
-    /// Whether an answer is awaited.
-    pub fn is_waiting(&self) -> bool {
-        !self.progress.asked.is_empty()
-    }
-
     /// What the claim has of each offer.
     pub fn holds(&self) -> Vec<Hold> {
         self.legs.iter().map(|leg| leg.hold).collect()

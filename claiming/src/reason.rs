@@ -13,7 +13,8 @@ pub enum Reason {
     RequirementsChanged,
     /// Aborted: an offer was deleted before the commit.
     MemberGone,
-    /// Aborted: an offer does not take jobs of this namespace, or takes none now. Released: nor is an entry that it lost written back.
+    /// Aborted: an offer does not take jobs of this namespace, or takes no jobs now. Released: such an offer has lost the entry of the claim, which
+    /// is not written back.
     NotAllowed,
     /// Aborted: not all members answered in time.
     ReserveTimedOut,

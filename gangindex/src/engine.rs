@@ -274,10 +274,6 @@ impl Finder for Indexed {
     }
 }
 
-fn as_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
 /// The finder that an operator chooses. Both find the same gangs; the plain one is slow, and for diagnosis.
 #[derive(Debug)]
 pub enum Engine {

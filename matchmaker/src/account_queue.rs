@@ -13,9 +13,10 @@ use foldhash::fast::RandomState;
 use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Quotas};
 
 use crate::budget::Owners;
+use crate::casts::{as_u32, as_usize};
 use crate::charges::{GangCharge, Policy, Priced, Prices, Seats, Sum};
 use crate::finder::Turn;
-use crate::gang::{Gang, as_u32, as_usize};
+use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
 use crate::why_not::QuotaExceeded;
 
@@ -344,7 +345,7 @@ impl<'s> AccountQueue<'s> {
         let mut takes: Vec<(usize, Amount)> = takes.into_iter().collect();
         takes.sort_unstable_by_key(|(number, _)| *number);
         takes.into_iter().find_map(|(number, amount)| {
-            let bound = quotas.bound_of(leaf, number, amount)?;
+            let bound = quotas.bound(leaf, number, amount)?;
             let of_root = |account: &str| self.policy.tree.leaf(account) == Some(leaf);
             let counter = quotas.counter(number)?.to_string();
             Some(Box::new(match bound {
@@ -369,7 +370,7 @@ impl<'s> AccountQueue<'s> {
         // A shared seat that the account holds already takes nothing more.
         let is_shared = offer.shared_by.is_some();
         let quotas = self.order.quotas();
-        let has_none = |number: usize| quotas.bound_of(leaf, number, 1).as_ref().is_some_and(&counts);
+        let has_none = |number: usize| quotas.bound(leaf, number, 1).as_ref().is_some_and(&counts);
         let mut counters = self.policy.always_count(counted, &offer.capacity);
         !is_shared && counters.any(|counter| self.number(counter).is_some_and(has_none))
     }

@@ -6,6 +6,7 @@ use classad::{Bill, Context, Env, Expr, FrameId, Limit, Mark, Value, eval_billed
 
 use crate::budget::{FUEL_OF_A_STEP, Owners};
 use crate::capacity::{Ask, Misfit, Unfit};
+use crate::casts::as_u64;
 use crate::gang::{Edge, Gang, Member};
 use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
 use crate::ports::Port;
@@ -361,7 +362,7 @@ impl<'s> Assembly<'s> {
 
     /// Charges the root for this many steps.
     pub(crate) fn pay_steps(&self, steps: usize) {
-        let fuel = u64::try_from(steps).unwrap_or(u64::MAX).saturating_mul(FUEL_OF_A_STEP);
+        let fuel = as_u64(steps).saturating_mul(FUEL_OF_A_STEP);
         self.costs.pay(fuel);
     }
 

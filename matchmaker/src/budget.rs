@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::casts::as_u64;
+
 /// How much fuel counts as one step: more than looking at a usual edge takes.
 pub const FUEL_OF_A_STEP: u64 = 50;
 
@@ -19,7 +21,7 @@ pub(crate) const FAIR_FUEL: u64 = 1000;
 
 /// What part of its share a submitter gets that has exceeded its budget lately.
 const FRUGAL: u64 = 256;
-/// So many steps it gets in any case.
+/// It gets at least so many steps.
 const FRUGAL_MIN: u64 = 200;
 
 /// A flag that ends a cycle from outside: what has been found by then stands.
@@ -172,7 +174,7 @@ impl StepShares {
             StepShare { name: Arc::clone(name), steps_max: 0, spent: 0, fruitless: 0, frugal, exceeded: false }
         };
         let mut shares = StepShares { list: names.map(share).collect(), total };
-        let equal = total / u64::try_from(shares.list.len()).unwrap_or(u64::MAX).max(1);
+        let equal = total / as_u64(shares.list.len()).max(1);
         for share in &mut shares.list {
             share.steps_max = if share.frugal { frugal_part(equal) } else { equal };
         }
@@ -252,7 +254,7 @@ impl StepShares {
         let spent = self.spent_by_all();
         let frugal = |number: &usize| self.list.get(*number).is_none_or(|share| share.frugal);
         let among: Vec<usize> = among.filter(|number| !frugal(number)).collect();
-        let each = self.total.saturating_sub(spent) / u64::try_from(among.len()).unwrap_or(u64::MAX).max(1);
+        let each = self.total.saturating_sub(spent) / as_u64(among.len()).max(1);
         for number in among {
             if let Some(share) = self.list.get_mut(number) {
                 share.steps_max = share.spent.saturating_add(each);

@@ -92,6 +92,17 @@ impl Usage {
     }
 }
 
+/// How much is taken of a resource that no request names: what the offer states as its default, else 1 of `seats` and `slots` and all of
+/// everything else.
+#[must_use]
+pub fn default_amount(stated: &Res, name: &str, all: i64) -> i64 {
+    match (stated.get(name), name) {
+        (Some(default), _) => *default,
+        (None, "seats" | "slots") => 1,
+        (None, _) => all,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
 use foldhash::fast::RandomState;
-use policy::{Amount, Amounts, Counter, Tree, taken_by_gang};
+use policy::{Amount, Amounts, Counter, Tree, rounded_micros, taken_by_gang};
 use smallvec::SmallVec;
 
 use crate::budget::{FAIR_FUEL, Owners};
 use crate::by_ad::ByAd;
 use crate::capacity::{Ask, Res};
 use crate::gang::{Gang, Member};
-use crate::model::{AdId, AdKey, Config, PoolAd, Snapshot};
+use crate::model::{AdId, AdKey, Config, PoolAd, SMALL_FUEL, SMALL_MEMORY, Snapshot};
 use crate::root_accounts::RootAccounts;
 use crate::score::FixedPoint;
 
@@ -55,7 +55,7 @@ impl Prices {
     #[must_use]
     pub fn of(config: &Config, now: i64) -> Prices {
         Prices {
-            context: own_context(FUEL, config, now),
+            context: own_context(SMALL_FUEL, config, now),
             known: HashMap::new(),
             allocations: Allocations::default(),
             used: Vec::new(),
@@ -432,16 +432,13 @@ const CHARGE_OF_ONE: Amount = 1_000_000;
 const CHARGE_MAX: Amount = 1_000_000 * CHARGE_OF_ONE;
 const WEIGHTED_MAX: Amount = 1_000 * CHARGE_MAX;
 
-/// What the evaluation of a `chargeWeight` may take, in fuel: what takes more has no value.
-const FUEL: u64 = 20_000;
-const MEMORY: usize = 256 * 1024;
 /// What the evaluation of a counter's constraint may take: it is evaluated for each offer that changes, by the thread on which all else waits.
 pub const COUNTER_FUEL: u64 = FAIR_FUEL;
 
 /// The context in which an offer's own expressions are evaluated with so much fuel.
 #[must_use]
 pub fn own_context(fuel: u64, config: &Config, now: i64) -> Context {
-    let limits = Limits { fuel, memory: MEMORY, ..config.limits };
+    let limits = Limits { fuel, memory: SMALL_MEMORY, ..config.limits };
     Context { now, seed: config.seed, limits, ..Context::default() }
 }
 
@@ -468,10 +465,7 @@ fn micros(value: &Value) -> Option<Amount> {
         _ => false,
     };
     let bits = is_number.then(|| FixedPoint::of(value).bits())?.min(1_000_000 << 64);
-    let (whole, part) = ((bits >> 64) * CHARGE_OF_ONE, (bits & ((1 << 64) - 1)) * CHARGE_OF_ONE);
-    let (floor, rest) = (part >> 64, part & ((1 << 64) - 1));
-    let up = rest > 1 << 63 || (rest == 1 << 63 && floor & 1 == 1);
-    Some((whole + floor + Amount::from(up)).min(CHARGE_MAX))
+    Some(rounded_micros(bits).min(CHARGE_MAX))
 }
 
 #[cfg(test)]

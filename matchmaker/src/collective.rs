@@ -49,7 +49,8 @@ pub struct Collective {
     /// Roots that have waited for too long: if they have a gang in turn, they have one here. See [`overdue`].
     pub pinned: BTreeSet<AdId>,
     /// Whether each submitter, or each account if there are accounts, has at least as much as in turn. It is compared for each priority p: what
-    /// its roots with a priority of at least p have.
+    /// its roots with a priority of at least p have. Always so in the product; the benchmarks of
+    /// the contract set it to false, in `testing/conformance/src/optimum.rs`.
     pub fair: bool,
 }
 
@@ -283,7 +284,7 @@ fn fitting(snapshot: &Snapshot, gangs: Vec<Gang>) -> Option<Vec<Gang>> {
         if !pool.has_room(gang) {
             return None;
         }
-        gang.members.iter().for_each(|member| pool.take(member.ad, &member.ask));
+        gang.asks().for_each(|(ad, ask)| pool.take(ad, ask));
     }
     Some(gangs)
 }

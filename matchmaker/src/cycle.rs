@@ -4,8 +4,6 @@
 //! `within_quotas.rs` keeps it within the quotas, and `explanations.rs` says why the other roots have none. After it, the controller claims
 //! the gangs.
 
-use std::sync::Arc;
-
 use crate::budget::StepShares;
 use crate::charges::MemberCharges;
 use crate::explanations::{Failed, explain};
@@ -39,7 +37,7 @@ pub enum Ahead {
 
 /// A cycle that has begun.
 pub(crate) struct Begun<'s, F: Finder> {
-    line: Line<'s>,
+    pub(crate) line: Line<'s>,
     /// The line at the beginning, if the cycle may be begun again.
     first: Option<Line<'s>>,
     pub(crate) round: Round<'s>,
@@ -90,11 +88,6 @@ impl<'s, F: Finder> Begun<'s, F> {
     /// Gives the submitters other shares for a while: those that they had.
     pub(crate) fn swap_shares(&mut self, shares: StepShares) -> StepShares {
         std::mem::replace(&mut self.round.shares, shares)
-    }
-
-    /// The submitters in the order of their numbers.
-    pub(crate) fn names(&self) -> Vec<Arc<str>> {
-        self.line.names()
     }
 
     /// Takes gangs.

@@ -10,13 +10,14 @@ use classad::{Expr, Limit, Never, conjuncts, contradictions, never_true};
 use crate::assembly::costs::Costly;
 use crate::assembly::{Assembly, BoundMember, EdgeOutcome};
 use crate::capacity::Misfit;
+use crate::casts::as_u64;
 use crate::finder::{Answer, Asked};
 use crate::gang::Edge;
 use crate::lack::Lack;
 use crate::model::{AdId, Config, PoolAd, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
-use crate::why_not::{self, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, PortCount, Verdict, WhyNot};
+use crate::why_not::{self, EXCERPT_MAX, PortCount, Verdict, WhyNot, reported_parts};
 
 mod sets;
 
@@ -108,11 +109,10 @@ fn searched(
     never: NeverTrue<'_>,
 ) -> (WhyNot, Ended) {
     let Asked { root, gave_up, steps_max, .. } = *asked;
-    let parts: Vec<Vec<Expr>> =
-        ad.ports.list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
+    let parts: Vec<Vec<Expr>> = ad.ports.list.iter().map(reported_parts).collect();
     let seen: RefCell<Sights> = RefCell::default();
-    // What became of each member's edge: what the gang at hand would still need. An edge below a member can be looked at
-    // before the member's own; what stands beyond the members of a complete gang is of earlier ones.
+    // By member: the outcome of its edge, which says what the gang at hand still needs. Edges below a member may be checked before its own. When a
+    // gang is complete, outcomes beyond its members are those of earlier gangs.
     let path: RefCell<Vec<EdgeOutcome>> = RefCell::default();
     let exhausted = Cell::new(0);
     let costly: Cell<Option<Costly>> = Cell::default();
@@ -161,7 +161,7 @@ fn searched(
     let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
     let cut = ended.gave_up;
     let gave_up = gave_up || (cut && !only_busy);
-    let counts = count(&ad.ports.list, &parts, &seen.into_inner());
+    let counts = count(&ad.ports.list, &seen.into_inner());
     let never = || never(&ad.ports, config);
     let verdict = match (gave_up, complete, only_busy) {
         (_, false, _) if costly.get().is_some() => {
@@ -173,13 +173,6 @@ fn searched(
         (false, false, _) => never().unwrap_or_else(|| structural(&counts)),
     };
     (WhyNot { ports: counts, exhausted: exhausted.get(), ..WhyNot::of(verdict) }, ended)
-}
-
-/// The parts of a constraint that are reported.
-fn told_parts(constraint: &Expr) -> Vec<Expr> {
-    let mut parts = conjuncts(constraint);
-    parts.truncate(CONJUNCTS_MAX);
-    parts
 }
 
 /// What keeps a root from ever having a gang, whatever ads the pool has.
@@ -204,7 +197,7 @@ pub(crate) fn contradiction(ports: &Ports, _: &Config) -> Option<Verdict> {
         let core = match parts.iter().position(|part| never_true(part).is_some()) {
             Some(alone) => vec![alone],
             None => match contradictions(&parts).into_iter().next()? {
-                Never::Contradiction { first, second, .. } => vec![place(&first)?, place(&second)?],
+                Never::Contradiction { first, second } => vec![place(&first)?, place(&second)?],
                 _ => return None,
             },
         };
@@ -219,14 +212,13 @@ fn too_expensive(ports: &Ports, costly: Option<Costly>, config: &Config) -> Verd
     let constraint = ports.list.get(costly.port).and_then(|port| port.constraint.as_ref());
     let text = constraint.map(|constraint| constraint.excerpt(EXCERPT_MAX)).unwrap_or_default();
     let limits = config.limits;
-    let number = |limit: usize| u64::try_from(limit).unwrap_or(u64::MAX);
     let most = match costly.limit {
-        Limit::Depth => number(limits.depth),
+        Limit::Depth => as_u64(limits.depth),
         Limit::Fuel => limits.fuel,
-        Limit::ResultBytes => number(limits.result_bytes),
-        Limit::ResultDepth => number(limits.result_depth),
-        Limit::ResultElements => number(limits.result_elements),
-        Limit::Memory => number(limits.memory),
+        Limit::ResultBytes => as_u64(limits.result_bytes),
+        Limit::ResultDepth => as_u64(limits.result_depth),
+        Limit::ResultElements => as_u64(limits.result_elements),
+        Limit::Memory => as_u64(limits.memory),
     };
     Verdict::TooExpensive { port: costly.port, limit: costly.limit, most, text }
 }
@@ -268,20 +260,11 @@ fn complete_before(seen: &mut Sights, assembly: &Assembly<'_>, port: usize) {
     }
 }
 
-fn count(ports: &[Port], parts: &[Vec<Expr>], seen: &Sights) -> Vec<PortCount> {
+fn count(ports: &[Port], seen: &Sights) -> Vec<PortCount> {
     let mut counts = Vec::new();
-    for (number, (port, parts)) in ports.iter().zip(parts).enumerate() {
-        let kind = port.wanted_kind().map(|(part, _)| part);
-        let part = |(number, text): (usize, &Expr)| ConjunctCount {
-            text: text.excerpt(EXCERPT_MAX),
-            is_kind: kind == Some(number),
-            ..ConjunctCount::default()
-        };
-        let mut count = PortCount {
-            label: port.label.to_string(),
-            conjuncts: parts.iter().enumerate().map(part).collect(),
-            ..PortCount::default()
-        };
+    for (number, port) in ports.iter().enumerate() {
+        let mut count = PortCount::of(port);
+        let kind = count.conjuncts.iter().position(|part| part.is_kind);
         for (_, sight) in seen.range((number, AdId::at(0))..=(number, AdId::at(usize::MAX))) {
             let is_kind = |part: usize| sight.conjuncts.get(part).copied().unwrap_or(true);
             if !sight.incomplete && kind.is_some_and(|part| !is_kind(part)) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::{FUEL_OF_A_STEP, SIDE_SHARE, StepShares, frugal_part};
+use crate::casts::as_u64;
 use crate::finder::{Asked, Explained, Finder, Round, Turn};
 use crate::model::{AdKey, Root, Snapshot};
 use crate::why_not::{QuotaExceeded, Unmatched, Verdict, WhyNot};
@@ -57,7 +58,7 @@ struct Costs {
 impl Costs {
     /// A share of `steps` for each of so many submitters.
     fn of(steps: u64, submitters: usize, fuel_max: u64) -> Costs {
-        let share = steps / u64::try_from(submitters).unwrap_or(u64::MAX).max(1);
+        let share = steps / as_u64(submitters).max(1);
         Costs { spent: BTreeMap::new(), share, left: steps, one: fuel_max / FUEL_OF_A_STEP + 2 }
     }
 

@@ -214,9 +214,7 @@ pub struct Left {
 impl Left {
     /// The pool after these gangs, which are all gangs of the cycle so far.
     pub fn after(&mut self, gangs: &[Gang]) -> &Snapshot {
-        for member in gangs.iter().skip(self.counted).flat_map(|gang| &gang.members) {
-            self.pool.take(member.ad, &member.ask);
-        }
+        gangs.iter().skip(self.counted).flat_map(Gang::asks).for_each(|(ad, ask)| self.pool.take(ad, ask));
         self.counted = gangs.len();
         &self.pool
     }

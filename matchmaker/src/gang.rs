@@ -5,6 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use smallvec::SmallVec;
 
 use crate::capacity::Ask;
+use crate::casts::{as_u32, as_usize};
 use crate::model::{AdId, Snapshot};
 use crate::score::Score;
 
@@ -86,6 +87,11 @@ impl Gang {
         self.members.first().map(|member| member.ad)
     }
 
+    /// What is taken of each ad.
+    pub fn asks(&self) -> impl Iterator<Item = (AdId, &Ask)> {
+        self.members.iter().map(|member| (member.ad, &member.ask))
+    }
+
     /// The same gang of another root that is like its own.
     pub(crate) fn of_root(&self, root: AdId) -> Gang {
         let mut gang = self.clone();
@@ -120,16 +126,4 @@ impl Gang {
         let parent = snapshot.ad(self.members.get(edge.parent())?.ad)?;
         Some(parent.ports.list.get(edge.port())?.label.as_str())
     }
-}
-
-/// Places in a gang, and numbers of roots, are kept in 32 bits; on every machine that this is built for a `usize` has at least as many.
-#[inline]
-pub(crate) fn as_usize(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// The other way; a pool of more than 2^32 ads does not fit into memory.
-#[inline]
-pub(crate) fn as_u32(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

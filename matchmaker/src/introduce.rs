@@ -1,19 +1,15 @@
-//! What one member of a gang reads of another: the attributes that its expressions name, with their values.
+//! What one member of a gang reads of another: the attributes that its expressions name, with their values. That is a convenience, computed for
+//! every claim, and no namespace is charged for it, so that reading for one gang takes no more than [`SMALL_FUEL`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use classad::{Expr, Kind, Limits, Name, Value, references};
+use classad::{Expr, Kind, Name, Value, references};
 
 use crate::assembly::Assembly;
 use crate::gang::{Edge, Gang};
-use crate::model::{Config, PoolAd, Snapshot};
+use crate::model::{Config, PoolAd, SMALL_FUEL, Snapshot};
 use crate::ports::Ports;
 use crate::verify::assembled;
-
-/// The most fuel that reading for one gang takes, about a millisecond, and the most memory of one value. What is read of partners is a
-/// convenience, computed for every claim, and no namespace is charged for it.
-const FUEL: u64 = 20_000;
-const MEMORY: usize = 256 * 1024;
 
 /// The attributes of a member's parent that the member's ad mentions, with their values: what an agent that decides for
 /// the member needs to judge. Nothing for the root, nothing that is undefined or an error, and nothing once the fuel for one gang is used up.
@@ -21,7 +17,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
     let Some(bound) = gang.members.get(member) else { return Vec::new() };
     let (Some(edge), Some(ad)) = (bound.edge, snapshot.ad(bound.ad)) else { return Vec::new() };
     let Some(label) = ad.ports.list.get(edge.child_port()).map(|port| port.label.clone()) else { return Vec::new() };
-    let config = limited(config);
+    let config = config.with_small_limits();
     let Some(assembly) = assembled(snapshot, gang, &config, now) else { return Vec::new() };
     let names = mentioned(&ad.ports, &label);
     values(&assembly, |attribute| assembly.value_at(member, edge.child_port(), attribute), &label, names)
@@ -32,7 +28,7 @@ pub fn introduce(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64, me
 pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64) -> Vec<Vec<(Name, Value)>> {
     let nothing = || vec![Vec::new(); gang.members.len()];
     let Some(root) = gang.root().and_then(|root| snapshot.ad(root)) else { return nothing() };
-    let config = limited(config);
+    let config = config.with_small_limits();
     let Some(assembly) = assembled(snapshot, gang, &config, now) else { return nothing() };
     // The members of a set are read alike.
     let mut of_ports: BTreeMap<usize, Vec<Name>> = BTreeMap::new();
@@ -55,11 +51,6 @@ pub fn read_by_root(snapshot: &Snapshot, gang: &Gang, config: &Config, now: i64)
     read.map(Option::unwrap_or_default).collect()
 }
 
-/// With the limits of what is read here.
-fn limited(config: &Config) -> Config {
-    Config { limits: Limits { fuel: FUEL, memory: MEMORY, ..config.limits }, ..config.clone() }
-}
-
 /// The values of these attributes of the partner with this label, as `value_of` gives them where that partner is seen; those that the
 /// assembly has fuel for.
 fn values(
@@ -70,7 +61,7 @@ fn values(
 ) -> Vec<(Name, Value)> {
     let mut all = Vec::new();
     for name in names {
-        if assembly.fuel_used() >= FUEL {
+        if assembly.fuel_used() >= SMALL_FUEL {
             break;
         }
         let attribute = Expr::new(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::{FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares};
+use crate::casts::as_u64;
 use crate::charges::{MemberCharges, Prices};
 use crate::finder::Cycle;
 use crate::gang::Gang;
@@ -137,8 +138,7 @@ impl StepsLeft {
         frugal: &BTreeSet<String>,
         config: &Config,
     ) -> StepsLeft {
-        let [all, turns] =
-            [submitters.len(), submitters.len().min(turns)].map(|count| u64::try_from(count).unwrap_or(1));
+        let [all, turns] = [submitters.len(), submitters.len().min(turns)].map(as_u64);
         let total = (config.cycle_steps_max / SIDE_SHARE).saturating_mul(all) / turns.max(1);
         StepsLeft(StepShares::of(submitters, frugal, total))
     }
@@ -198,7 +198,7 @@ impl RootSteps {
 
     /// Takes what it costs to look at so many amounts, if there is as much left.
     pub(crate) fn look_at(&mut self, amounts: usize) -> bool {
-        let steps = u64::try_from(amounts / AMOUNTS_OF_A_STEP).unwrap_or(u64::MAX);
+        let steps = as_u64(amounts / AMOUNTS_OF_A_STEP);
         let has_enough = steps <= self.left;
         if has_enough {
             self.pay(steps);

@@ -15,6 +15,7 @@ mod assembly;
 mod budget;
 mod by_ad;
 mod capacity;
+mod casts;
 mod charges;
 mod collective;
 mod consent;
@@ -49,7 +50,8 @@ mod within_quotas;
 pub use assembly::{Assembly, BoundMember, EdgeOutcome};
 pub use budget::{CycleCosts, FUEL_OF_A_STEP, Owners, SIDE_SHARE, StepShares, Stop};
 pub use by_ad::ByAd;
-pub use capacity::{Ask, Misfit, Res, Unfit, Usage};
+pub use capacity::{Ask, Misfit, Res, Unfit, Usage, default_amount};
+pub use casts::{as_u32, as_u64, as_usize};
 pub use charges::{
     COUNTER_FUEL, CountedOffer, GangCharge, MemberCharges, Policy, Prices, Seats, charge_by_weights, own_context,
     own_value,

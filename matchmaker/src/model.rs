@@ -14,7 +14,7 @@ use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
 use crate::charges::Policy;
 use crate::consent::Consent;
-use crate::gang::Gang;
+use crate::gang::{Gang, Member};
 use crate::ports::Ports;
 use crate::timely::reads_clock;
 
@@ -126,7 +126,8 @@ pub struct Snapshot {
     pub(crate) blank: Ad,
     /// The roots, in any order.
     pub roots: Vec<Root>,
-    /// The band of each root that has one; of all others it is 0. Without a policy, roots of a higher band are served first.
+    /// The band of each root that has one; of all others it is 0. Without a policy, roots of a higher band are served first. The product sets none;
+    /// the benchmarks of the contract do, in `testing/conformance/src/optimum.rs`.
     pub bands: BTreeMap<AdId, i32>,
     /// How many gangs each submitter holds at the start. Without a policy, the submitter with the fewest is served first.
     pub held: BTreeMap<String, u64>,
@@ -297,9 +298,7 @@ impl Snapshot {
     #[must_use]
     pub fn after(&self, gangs: &[Gang]) -> Snapshot {
         let mut after = self.served(gangs);
-        for member in gangs.iter().flat_map(|gang| &gang.members) {
-            after.take(member.ad, &member.ask);
-        }
+        gangs.iter().flat_map(Gang::asks).for_each(|(ad, ask)| after.take(ad, ask));
         let mut ads = Vec::clone(&after.ads);
         let taken = std::mem::take(&mut after.taken);
         let set = |(id, usage): (AdId, Usage)| {
@@ -313,12 +312,17 @@ impl Snapshot {
         after
     }
 
+    /// Whether what a member takes of its offer is free. Nothing is taken of an ad that offers nothing.
+    #[must_use]
+    pub fn fits(&self, member: &Member) -> bool {
+        let offer = self.ad(member.ad).and_then(PoolAd::offer);
+        offer.is_none_or(|offer| self.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
+    }
+
     /// Whether everything that a gang takes is free.
-    pub(crate) fn has_room(&self, gang: &Gang) -> bool {
-        gang.members.iter().all(|member| {
-            let offer = self.ad(member.ad).and_then(PoolAd::offer);
-            offer.is_none_or(|offer| self.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
-        })
+    #[must_use]
+    pub fn has_room(&self, gang: &Gang) -> bool {
+        gang.members.iter().all(|member| self.fits(member))
     }
 
     /// Counts one more claim on an offer.
@@ -386,6 +390,10 @@ impl Offer {
     }
 }
 
+/// The most fuel of an evaluation with small limits, about a millisecond, and the most memory of its value.
+pub(crate) const SMALL_FUEL: u64 = 20_000;
+pub(crate) const SMALL_MEMORY: usize = 256 * 1024;
+
 /// The settings of the operator for a cycle.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -436,5 +444,11 @@ impl Config {
             answers_bytes_max: 256 << 20,
             fruitless_steps_min: 1_000,
         }
+    }
+
+    /// The same settings for expressions that are evaluated beside the search. What takes more has no value.
+    pub(crate) fn with_small_limits(&self) -> Config {
+        let limits = Limits { fuel: SMALL_FUEL, memory: SMALL_MEMORY, ..self.limits };
+        Config { limits, ..self.clone() }
     }
 }

@@ -53,15 +53,10 @@ static REQUEST: LazyLock<Name> = LazyLock::new(|| Name::new("Request"));
 static OTHER: LazyLock<Name> = LazyLock::new(|| Name::new("other"));
 static NOTHING: LazyLock<Ad> = LazyLock::new(Ad::new);
 
-/// The expression of such an attribute.
-fn expr<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
-    ad.at(ad.place(name)?)
-}
-
 impl Ports {
     /// The ports of an ad: its `Ports` list, or the implicit port if it has none.
     pub fn of(ad: &Ad) -> Ports {
-        let (mut list, problem) = expr(ad, &PORTS).map(listed).unwrap_or_default();
+        let (mut list, problem) = ad.get_name(&PORTS).map(listed).unwrap_or_default();
         let implicit = list.is_empty() && problem.is_none();
         if implicit {
             list = Arc::new([Port::implicit(ad)]);
@@ -152,9 +147,9 @@ impl Port {
         Port {
             label: OTHER.clone(),
             attributes: NOTHING.clone(),
-            constraint: expr(ad, &REQUIREMENTS).or_else(|| expr(ad, &CONSTRAINT)).cloned(),
-            rank: expr(ad, &RANK).cloned(),
-            request: expr(ad, &REQUEST).cloned(),
+            constraint: ad.get_name(&REQUIREMENTS).or_else(|| ad.get_name(&CONSTRAINT)).cloned(),
+            rank: ad.get_name(&RANK).cloned(),
+            request: ad.get_name(&REQUEST).cloned(),
             set: None,
         }
     }
@@ -163,7 +158,7 @@ impl Port {
         let Some(attributes) = entry.as_ad() else {
             return Err(format!("`{entry}` is no ad; write `[Label = cpu; Constraint = ...]`"));
         };
-        let label = match expr(attributes, &LABEL) {
+        let label = match attributes.get_name(&LABEL) {
             None => return Err("no `Label`; add one, such as `Label = cpu`".to_owned()),
             Some(expr) => label_of(expr).ok_or_else(|| format!("`Label` is `{expr}`; write a name, such as `cpu`"))?,
         };
@@ -173,9 +168,9 @@ impl Port {
         Ok(Port {
             set: SetTerms::of(&label, attributes)?.map(Arc::new),
             label,
-            constraint: expr(attributes, &CONSTRAINT).or_else(|| expr(attributes, &REQUIREMENTS)).cloned(),
-            rank: expr(attributes, &RANK).cloned(),
-            request: expr(attributes, &REQUEST).cloned(),
+            constraint: attributes.get_name(&CONSTRAINT).or_else(|| attributes.get_name(&REQUIREMENTS)).cloned(),
+            rank: attributes.get_name(&RANK).cloned(),
+            request: attributes.get_name(&REQUEST).cloned(),
             attributes: attributes.clone(),
         })
     }

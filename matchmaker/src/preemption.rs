@@ -122,11 +122,9 @@ pub fn preempt(
     let mut prices = search.take_prices(config, now);
     let mut queue = AccountQueue::after(&left, &policy, gangs, &mut prices);
     let mut quotas: Quotas<'_> = queue.quotas().clone();
-    for gang in preempting.ending {
-        policy.tree.leaf(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
-    }
-    let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
-    let mut pool = left.freed(ending.map(|member| (member.ad, &member.ask)));
+    preempting.ending.iter().for_each(|gang| quotas.give_back_of(&gang.account, &gang.takes));
+    let ending = preempting.ending.iter().flat_map(|gang| gang.gang.asks());
+    let mut pool = left.freed(ending);
     let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
     let mut steps = StepsLeft::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
     let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
@@ -160,13 +158,10 @@ pub fn preempt(
         steps.pay(turn.submitter, of_root, is_fruitless);
         if let Ok(proposal) = &answer {
             let charge = queue.charge_of(turn.root, &proposal.gang, &mut prices);
-            for gang in proposal.victims.iter().filter_map(|place| preempting.held.get(*place)) {
-                policy.tree.leaf(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
-            }
-            policy.tree.leaf(&account).into_iter().for_each(|node| quotas.take(node, &charge.takes));
-            let freed = proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
-            let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
-            pool = pool.freed(freed).after(std::slice::from_ref(&proposal.gang));
+            let victims = || proposal.victims.iter().filter_map(|place| preempting.held.get(*place));
+            victims().for_each(|gang| quotas.give_back_of(&gang.account, &gang.takes));
+            quotas.take_of(&account, &charge.takes);
+            pool = pool.freed(victims().flat_map(|gang| gang.gang.asks())).after(std::slice::from_ref(&proposal.gang));
             if proposal.victims.is_empty() {
                 // What ends makes room for one root, and not for all that come after it.
                 answer = Err(NotPreempted::Ending);
@@ -206,16 +201,13 @@ pub fn is_still_right(
     let Some(account) = policy.account_of.get(root.ad) else { return false };
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
     let ended: BTreeSet<usize> = (0..preempting.held.len()).filter(|place| !victims.contains(place)).collect();
-    for gang in preempting.ending {
-        policy.tree.leaf(&gang.account).into_iter().for_each(|node| quotas.give_back(node, &gang.takes));
-    }
-    let ending = preempting.ending.iter().flat_map(|gang| &gang.gang.members);
-    let own = gang.members.iter().map(|member| (member.ad, &member.ask));
-    let pool = snapshot.freed(ending.map(|member| (member.ad, &member.ask)).chain(own));
+    preempting.ending.iter().for_each(|gang| quotas.give_back_of(&gang.account, &gang.takes));
+    let ending = preempting.ending.iter().flat_map(|gang| gang.gang.asks());
+    let pool = snapshot.freed(ending.chain(gang.asks()));
     let mut seats = policy.seats.of_gang((&pool, gang), account);
     let charge = policy.charge_as_recorded((&pool, gang), account, &mut seats, charges);
     // What is nominated counts as held already.
-    policy.tree.leaf(account).into_iter().for_each(|node| quotas.give_back(node, &charge.takes));
+    quotas.give_back_of(account, &charge.takes);
     let (quotas, ended) = (&quotas, &ended);
     let question =
         PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };

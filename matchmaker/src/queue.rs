@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use crate::casts::{as_u32, as_u64, as_usize};
 use crate::finder::Turn;
-use crate::gang::{as_u32, as_usize};
 use crate::model::{AdId, Root, Snapshot};
 
 /// The roots that wait, by submitter, and what each submitter holds.
@@ -76,9 +76,11 @@ impl<'s> Queue<'s> {
             let gangs = snapshot.held.get(&**name).copied().unwrap_or(0);
             Submitter { name: Arc::clone(name), gangs, waiting }
         };
-        let submitters: Vec<Submitter> = named.into_iter().map(submitter).collect();
-        let order = submitters.iter().enumerate().filter_map(|(number, submitter)| submitter.place(number)).collect();
-        Queue { roots: &snapshot.roots, submitters, order, last: (0, 0), postponed: Vec::new() }
+        let submitters = named.into_iter().map(submitter).collect();
+        let (order, last, postponed) = (BTreeSet::new(), (0, 0), Vec::new());
+        let mut queue = Queue { roots: &snapshot.roots, submitters, order, last, postponed };
+        queue.put_in_order();
+        queue
     }
 
     /// The submitters in the order of their numbers.
@@ -91,7 +93,7 @@ impl<'s> Queue<'s> {
         for submitter in &mut self.submitters {
             let before = submitter.waiting.len();
             submitter.waiting.retain(|root| !is_served.get(root.ad.0.place()).copied().unwrap_or(false));
-            let served = u64::try_from(before - submitter.waiting.len()).unwrap_or(u64::MAX);
+            let served = as_u64(before - submitter.waiting.len());
             submitter.gangs = submitter.gangs.saturating_add(served);
         }
         self.put_in_order();

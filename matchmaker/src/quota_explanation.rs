@@ -2,7 +2,7 @@
 //!
 //! It decides nothing: in a cycle, `within_quotas.rs` keeps gangs within the quotas.
 
-use policy::{Bound, LEAST_CHARGE, Node};
+use policy::{Bound, LEAST_CHARGE};
 
 use crate::account_queue::{AccountQueue, NumberedCharge};
 use crate::charges::Prices;
@@ -29,22 +29,18 @@ impl<'s> QuotaExplanation<'s> {
     pub fn against(&self, root: &Root, gang: &Gang) -> Option<QuotaExceeded> {
         let mut charge = NumberedCharge::default();
         self.queue.numbered_charge_of(root, gang, (self.config, self.now), &mut charge);
-        let exceeded = *self.queue.exceeded_by_charge(self.leaf(root)?, &charge)?;
+        let exceeded = *self.queue.exceeded_by_charge(self.queue.leaf(root)?, &charge)?;
         matches!(exceeded, QuotaExceeded::Max { .. }).then_some(exceeded)
     }
 
     /// Whether a `max` forbids a root every gang with this offer.
     pub fn closes(&self, root: &Root, offer: AdId) -> bool {
-        let Some(leaf) = self.leaf(root) else { return false };
+        let Some(leaf) = self.queue.leaf(root) else { return false };
         let quotas = self.queue.quotas();
         let is_max = |bound: &Bound<'_>| matches!(bound, Bound::Max { .. });
-        let has_none = |number, amount| quotas.bound_of(leaf, number, amount).as_ref().is_some_and(is_max);
+        let has_none = |number, amount| quotas.bound(leaf, number, amount).as_ref().is_some_and(is_max);
         has_none(quotas.gangs_number(), 1)
             || has_none(quotas.charge_number(), LEAST_CHARGE)
             || self.queue.is_closed_to(leaf, offer, is_max)
-    }
-
-    fn leaf(&self, root: &Root) -> Option<Node> {
-        self.queue.leaf(root)
     }
 }

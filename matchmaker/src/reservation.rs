@@ -11,7 +11,7 @@ use policy::{Amount, Amounts, Quotas};
 
 use crate::account_queue::AccountQueue;
 use crate::capacity::Ask;
-use crate::charges::{MemberCharges, Policy, Prices};
+use crate::charges::{MemberCharges, Prices};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::left_over::{RootSteps, SideSearches, StepsLeft, TurnsLeft};
@@ -122,14 +122,14 @@ pub fn reserve(
         let target =
             Target { left: &left, everything: &everything, occupancy: &occupancy, quotas: &quotas, taken: &taken };
         let is_hopeless = |best: &Option<Reservation>| best.is_none() && left.roots.len() > ROOTS_MAX;
-        let best = target.best((&queue, &turn), &policy, (config, now), (&mut of_root, search, &mut prices));
+        let best = target.best((&queue, &turn), (config, now), (&mut of_root, search, &mut prices));
         steps.pay(turn.submitter, of_root, best.is_none());
         all.hopeless.extend(is_hopeless(&best).then_some(turn.ad));
         if let Some(reservation) = best {
             let keys = reservation.gang.members.iter().filter_map(|member| left.ad(member.ad)).map(|ad| ad.key.clone());
             taken.extend(keys);
             let charge = queue.charge_of(turn.root, &reservation.gang, &mut prices);
-            policy.tree.leaf(queue.account(turn.root)).into_iter().for_each(|node| quotas.take(node, &charge.takes));
+            quotas.take_of(queue.account(turn.root), &charge.takes);
             all.charges.push((turn.ad, charge.members));
             all.made.push(reservation);
         }
@@ -153,7 +153,7 @@ pub fn may_keep(snapshot: &Snapshot, (root, gang): (AdId, &Gang), charges: &[Amo
     let charge = policy.charge_as_recorded((snapshot, gang), account, &mut seats, charges);
     let mut quotas = Quotas::new(&policy.tree, &policy.total);
     quotas.give_back(leaf, &charge.takes);
-    occupancy.give_back(&in_the_way, &policy, &mut quotas);
+    occupancy.give_back(&in_the_way, &mut quotas);
     quotas.allows(leaf, &charge.takes)
 }
 
@@ -166,7 +166,7 @@ pub fn free_at(snapshot: &Snapshot, gang: &Gang, held: &[HeldOffers]) -> Option<
 
 /// What a gang takes; not seats that it may share, which others may hold.
 fn unshared(gang: &Gang) -> impl Iterator<Item = (AdId, &Ask)> {
-    gang.members.iter().filter(|member| member.ask.share.is_none()).map(|member| (member.ad, &member.ask))
+    gang.asks().filter(|(_, ask)| ask.share.is_none())
 }
 
 /// What a gang of this cycle holds.
@@ -205,7 +205,6 @@ impl Target<'_> {
     fn best(
         &self,
         (queue, turn): (&AccountQueue<'_>, &Turn<'_>),
-        policy: &Policy,
         (config, now): (&Config, i64),
         (steps, search, prices): (&mut RootSteps, &mut SideSearches<'_>, &mut Prices),
     ) -> Option<Reservation> {
@@ -230,10 +229,10 @@ impl Target<'_> {
             let last = self.occupancy.last(self.left, &gang);
             if let Some(in_the_way) = in_the_way {
                 let mut quotas = self.quotas.clone();
-                self.occupancy.give_back(&in_the_way, policy, &mut quotas);
+                self.occupancy.give_back(&in_the_way, &mut quotas);
                 let takes = queue.charge_of(turn.root, &gang, prices).takes;
                 steps.burn(prices.settle(self.left, turn.ad, search.owners()));
-                let leaf = policy.tree.leaf(queue.account(turn.root))?;
+                let leaf = queue.leaf(turn.root)?;
                 let (free_at, count) = (self.occupancy.end(&in_the_way), in_the_way.len());
                 let cost = (free_at.is_none(), free_at, count);
                 let is_better =

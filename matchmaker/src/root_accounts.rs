@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::by_ad::ByAd;
-use crate::gang::{as_u32, as_usize};
+use crate::casts::{as_u32, as_usize};
 use crate::model::AdId;
 
 /// The accounts of roots, by their ads.

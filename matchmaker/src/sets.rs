@@ -67,7 +67,7 @@ impl SetTerms {
     /// # Errors
     /// What is wrong with them, and what to write instead.
     pub(crate) fn of(label: &Name, attributes: &Ad) -> Result<Option<SetTerms>, String> {
-        let given = |name: &Name| attributes.at(attributes.place(name)?).cloned();
+        let given = |name: &Name| attributes.get_name(name).cloned();
         let (least, most) = match (given(&COUNT), given(&MIN_COUNT), given(&MAX_COUNT)) {
             (None, None, None) => return Ok(None),
             (Some(count), None, None) => (count.clone(), count),

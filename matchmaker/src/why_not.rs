@@ -8,11 +8,13 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use classad::{Expr, conjuncts};
 use policy::Amount;
 
 use crate::capacity::Misfit;
 use crate::lack::Lack;
 use crate::model::AdId;
+use crate::ports::Port;
 
 /// A root without a gang. Roots that no expression can tell apart share one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,7 +208,27 @@ pub struct SetCount {
     pub constraint: String,
 }
 
+/// The parts of a port's constraint that are reported.
+pub(crate) fn reported_parts(port: &Port) -> Vec<Expr> {
+    let mut parts = port.constraint.as_ref().map(conjuncts).unwrap_or_default();
+    parts.truncate(CONJUNCTS_MAX);
+    parts
+}
+
 impl PortCount {
+    /// The counts of a port at which no ad was tried: its label and the parts of its constraint.
+    #[must_use]
+    pub fn of(port: &Port) -> PortCount {
+        let kind = port.wanted_kind().map(|(part, _)| part);
+        let part = |(number, text): (usize, &Expr)| ConjunctCount {
+            text: text.excerpt(EXCERPT_MAX),
+            is_kind: kind == Some(number),
+            ..ConjunctCount::default()
+        };
+        let conjuncts = reported_parts(port).iter().enumerate().map(part).collect();
+        PortCount { label: port.label.to_string(), conjuncts, ..PortCount::default() }
+    }
+
     /// Ads that both sides accept and that have what is asked, when nothing of them is taken.
     pub fn fits_when_free(&self) -> u64 {
         let told = self.refused_by_job + self.refused_by_offer.ads + self.too_small.ads + self.incomplete;

@@ -57,7 +57,7 @@ impl Steps {
         Steps { looked: 0, max: steps.saturating_mul(COLUMNS_PER_STEP), is_spent: false }
     }
 
-    /// Pays for so many columns; false if that is too much, and from then on.
+    /// Pays for so many columns; false if there are too few steps for that, and from then on.
     pub(crate) fn spend(&mut self, columns: usize) -> bool {
         let looked = self.looked.saturating_add(u64::try_from(columns).unwrap_or(u64::MAX).max(1));
         self.is_spent |= looked > self.max;
@@ -67,7 +67,7 @@ impl Steps {
         !self.is_spent
     }
 
-    /// Whether something was too much.
+    /// Whether some columns could not be paid for.
     pub(crate) fn is_spent(&self) -> bool {
         self.is_spent
     }

@@ -15,7 +15,8 @@ pub struct Window {
     /// Seats that several gangs hold together.
     pub seats: Vec<Seat>,
     /// Whether each submitter gets at least what it gets in turn: for each band, submitter and priority p, the roots of at least p that are
-    /// placed have at least the weight that they have in turn, and a pinned root that has a gang in turn has one.
+    /// placed have at least the weight that they have in turn, and a pinned root that has a gang in turn has one. Always so in the product;
+    /// the benchmarks of the contract set it to false, in `testing/conformance/src/optimum.rs`.
     pub fair: bool,
 }
 

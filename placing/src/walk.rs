@@ -127,8 +127,8 @@ impl<'p> Walk<'p> {
         (start..waiting.len()).chain(0..start).find(wanted).unwrap_or(start)
     }
 
-    /// A column that fits, the best one; else one that fits if one other root loses its gang: which lost it least often. Counts how many
-    /// of these were `tried`.
+    /// A column that fits, the best one; else one that fits if one other root loses its gang: the root that lost its gang least often. Counts
+    /// how many of these were `tried`.
     fn swap(&mut self, state: &State<'_>, root: usize, columns: &[Column], tried: &mut usize) -> Option<Swap> {
         let mut free: Option<(Score, Swap)> = None;
         let mut least: Option<((bool, u64), Swap)> = None;

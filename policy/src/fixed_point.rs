@@ -1,5 +1,7 @@
 //! Numbers with 64 binary places, and what is left of them after some half-lives.
 
+use crate::amounts::Amount;
+
 /// A charge, or a usage, with 64 binary places. It holds whole charges below 2^63; no operation here uses floating point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FixedPoint(i128);
@@ -10,6 +12,16 @@ const MICROS: i128 = 1_000_000;
 /// The largest value in micros: 13 digits before the point, as accounts store it.
 const MOST: i128 = 10_000_000_000_000_000_000;
 
+/// A number with 64 binary places in micros, rounded half to even. Its size is below 2^107.
+#[must_use]
+pub fn rounded_micros(bits: Amount) -> Amount {
+    let whole = bits >> 64;
+    let scaled = (bits - (whole << 64)) * MICROS;
+    let (floor, rest) = (scaled >> 64, scaled & ((1 << 64) - 1));
+    let up = rest > 1 << 63 || (rest == 1 << 63 && floor & 1 == 1);
+    whole * MICROS + floor + Amount::from(up)
+}
+
 impl FixedPoint {
     /// The nearest number below so many micros, which are cut to 0..10^19.
     pub(crate) fn of_micros(micros: i128) -> FixedPoint {
@@ -19,11 +31,7 @@ impl FixedPoint {
 
     /// The number in micros, rounded half to even.
     pub(crate) fn to_micros(self) -> i128 {
-        let whole = self.0 >> 64;
-        let scaled = (self.0 - (whole << 64)) * MICROS;
-        let (floor, rest) = (scaled >> 64, scaled & ((1 << 64) - 1));
-        let up = rest > 1 << 63 || (rest == 1 << 63 && floor & 1 == 1);
-        whole * MICROS + floor + i128::from(up)
+        rounded_micros(self.0)
     }
 
     /// The usage after `elapsed` seconds in which `held` was held, by the closed formula `held + (usage - held) * 2^-(elapsed / half_life)`.

@@ -103,6 +103,7 @@ pub use amounts::{Amount, Amounts, CHARGE, Counter, GANGS, LEAST_CHARGE, Numbere
 pub use charge::{Claim, MemberCharge, charge};
 pub use eviction_budget::EvictionBudget;
 pub use evictions::Evictions;
+pub use fixed_point::rounded_micros;
 pub use model_cycle::{Served, Unserved, serve};
 pub use order::{AccountTurn, Order, Pass, Waiting};
 pub use preemption::{

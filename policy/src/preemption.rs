@@ -27,22 +27,22 @@ impl Preemption<'_> {
     pub fn choose(&self, preemptor: &Preemptor, candidates: &[Candidate]) -> Result<Choice, Refusal> {
         let mut by_preference: Vec<(usize, &Candidate)> = candidates.iter().enumerate().collect();
         by_preference.sort_by_key(|(_, candidate)| Reverse(candidate.own));
-        let mut best: Option<(Amount, ChoiceCost, Choice)> = None;
+        let mut best: Option<(ChoiceCost, Choice)> = None;
         let mut refusal = None;
         for (place, candidate) in by_preference {
-            if best.as_ref().is_some_and(|(own, ..)| *own > candidate.own) {
+            if best.as_ref().is_some_and(|(cost, _)| cost.own < Reverse(candidate.own)) {
                 break;
             }
             match self.victims(preemptor, candidate) {
                 Err(why) => refusal = refusal.or(Some(why)),
                 Ok((victims, mode, cost)) => {
-                    if best.as_ref().is_none_or(|(_, best, _)| cost < *best) {
-                        best = Some((candidate.own, cost, Choice { candidate: place, victims, mode }));
+                    if best.as_ref().is_none_or(|(best, _)| cost < *best) {
+                        best = Some((cost, Choice { candidate: place, victims, mode }));
                     }
                 }
             }
         }
-        best.map(|(.., choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
+        best.map(|(_, choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
     }
 
     /// The victims for one gang that a job could have: their places in the list of claimed gangs, the last of the modes that were needed, and
@@ -56,7 +56,7 @@ impl Preemption<'_> {
         candidate: &Candidate,
     ) -> Result<(Vec<usize>, Mode, ChoiceCost), Refusal> {
         let (victims, mode) = victims(self, preemptor, candidate)?;
-        let cost = self.cost(&victims, mode);
+        let cost = self.cost(candidate, &victims, mode);
         Ok((victims, mode, cost))
     }
 
@@ -72,12 +72,12 @@ impl Preemption<'_> {
         possible.map(|(place, _)| place).collect()
     }
 
-    fn cost(&self, victims: &[usize], mode: Mode) -> ChoiceCost {
+    fn cost(&self, candidate: &Candidate, victims: &[usize], mode: Mode) -> ChoiceCost {
         let gangs = || victims.iter().filter_map(|place| self.gangs.get(*place));
         let ranks: Amount = gangs().map(|gang| gang.rank).sum();
         let lost = gangs()
             .map(|gang| charge(&gang.takes).saturating_mul(Amount::from(self.now) - Amount::from(gang.since)))
             .sum();
-        ChoiceCost(mode, victims.len(), Reverse(ranks), lost)
+        ChoiceCost { own: Reverse(candidate.own), mode, victims: victims.len(), ranks: Reverse(ranks), lost }
     }
 }

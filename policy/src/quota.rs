@@ -198,15 +198,9 @@ impl<'t> Quotas<'t> {
         self.table(self.number(counter)?)?.total
     }
 
-    /// What does not let a gang at this leaf take so much of a counter; none if nothing does.
+    /// What does not let a gang at this leaf take so much of the counter with this number; none if nothing does.
     #[must_use]
-    pub fn bound(&self, leaf: Node, counter: &str, amount: Amount) -> Option<Bound<'t>> {
-        self.bound_of(leaf, self.number(counter)?, amount)
-    }
-
-    /// The same of the counter with a number.
-    #[must_use]
-    pub fn bound_of(&self, leaf: Node, number: usize, amount: Amount) -> Option<Bound<'t>> {
+    pub fn bound(&self, leaf: Node, number: usize, amount: Amount) -> Option<Bound<'t>> {
         if amount <= 0 || self.available_of(leaf, number).is_none_or(|most| amount <= most) {
             return None;
         }
@@ -326,6 +320,16 @@ impl<'t> Quotas<'t> {
     /// A gang at this leaf holds so much no longer.
     pub fn give_back(&mut self, leaf: Node, takes: &Amounts) {
         self.change(self.tree.path(leaf), self.numbered(takes).iter().map(|(number, amount)| (number, -amount)));
+    }
+
+    /// A gang of this account holds so much from now on. Nothing changes if there is no such account.
+    pub fn take_of(&mut self, account: &str, takes: &Amounts) {
+        self.tree.leaf(account).into_iter().for_each(|leaf| self.take(leaf, takes));
+    }
+
+    /// A gang of this account holds so much no longer. Nothing changes if there is no such account.
+    pub fn give_back_of(&mut self, account: &str, takes: &Amounts) {
+        self.tree.leaf(account).into_iter().for_each(|leaf| self.give_back(leaf, takes));
     }
 
     /// Adds so much to what the nodes of a path hold.

@@ -71,15 +71,23 @@ fn nothing_is_asked_for_twice() {
 
 #[test]
 fn the_straight_path_settles() {
-    let events = [Event::RootReserved, Event::Reserved(0), Event::Verified, Event::Decided(Decision::Committed)];
-    let (mut claim, _) = step(Claim::new(1, 1000), Event::Tick, 0);
-    for event in [Event::MatchCreated].into_iter().chain(events) {
-        claim = step(claim, event, 0).0;
+    let path = [
+        (Event::Tick, &[Action::CreateMatch][..]),
+        (Event::MatchCreated, &[Action::ReserveRoot, Action::Reserve(0)]),
+        (Event::RootReserved, &[]),
+        (Event::Reserved(0), &[Action::Verify]),
+        (Event::Verified, &[Action::Commit]),
+        (Event::Decided(Decision::Committed), &[Action::NotifyJob]),
+    ];
+    let mut claim = Claim::new(1, 1000);
+    for (event, expected) in path {
+        let actions;
+        (claim, actions) = step(claim, event, 0);
+        assert_eq!(actions, expected, "{event:?}");
         assert!(!claim.is_settled(), "{event:?}");
-        assert!(claim.is_waiting(), "{event:?}");
     }
-    claim = step(claim, Event::JobNotified, 0).0;
-    assert!(claim.is_settled() && !claim.is_waiting());
+    let (mut claim, actions) = step(claim, Event::JobNotified, 0);
+    assert!(claim.is_settled() && actions.is_empty());
     for event in [Event::Exit(Reason::Done), Event::Decided(Decision::Released), Event::Freed(0)] {
         claim = step(claim, event, 0).0;
         assert!(!claim.is_settled(), "{event:?}");

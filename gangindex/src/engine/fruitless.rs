@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use matchmaker::{AdId, AdKey, Config, Owners, PoolAd, Snapshot, Taken, Usage};
 
-use crate::table::{Bits, Changes, SnapshotDiff, Table, as_usize};
+use crate::table::{Bits, Changes, ROWS_OF_A_STEP, SnapshotDiff, Table, as_usize};
 
 /// How many searches are remembered.
 const SEARCHES_MAX: usize = 16_384;
@@ -21,8 +21,6 @@ const SEARCHES_MAX: usize = 16_384;
 /// For how many cycles an unused entry is kept.
 const CYCLES_MAX: u64 = 16;
 
-/// How many rows are compared with gains in about the time of a step.
-pub(super) const ROWS_OF_A_STEP: usize = 4096;
 /// Of how many ads it is determined whether they read the clock, in about the time of a step.
 pub(super) const ADS_OF_A_STEP: usize = 8;
 const ROWS_OF_AN_AD: usize = ROWS_OF_A_STEP / ADS_OF_A_STEP;

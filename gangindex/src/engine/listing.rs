@@ -8,13 +8,13 @@ use smallvec::{SmallVec, smallvec};
 
 use super::run::Run;
 use super::variety::{Rows, Variety};
-use super::{Indexed, Tables, as_u64};
+use super::{Indexed, Tables};
 use crate::search::candidates::{Candidates, Known};
 use crate::search::join_partitions::JoinedPort;
-use crate::table::{Bits, as_usize};
+use crate::table::{Bits, as_u64, as_usize};
 
-/// How many rows are looked at in about the time of a step.
-const ROWS_OF_A_STEP: usize = 16;
+/// How many rows are looked at for a list of gangs in about the time of a step.
+const LISTED_OF_A_STEP: usize = 16;
 /// If candidate sets have more rows than this together, offers are not compared: it would take as long as the placement.
 const COMPARED_MAX: usize = 4_000_000;
 
@@ -171,7 +171,7 @@ impl Indexed {
         let doubt = known.doubt;
         let (steps, dry) = self.tables.table.words.meter.end();
         let rows: usize = needed.iter().map(|(_, rows)| rows.len()).sum();
-        round.shares.pay(turn.submitter, steps.saturating_add(as_u64(rows.div_ceil(ROWS_OF_A_STEP))));
+        round.shares.pay(turn.submitter, steps.saturating_add(as_u64(rows.div_ceil(LISTED_OF_A_STEP))));
         if doubt || dry {
             return None;
         }
@@ -206,7 +206,7 @@ impl Indexed {
         while let Some((at, row)) = run.candidate_sets.get_mut(*first)?.next(place, |word| left_out.word(word), &known)
         {
             (place, looked) = (at + 1, looked + 1);
-            is_cut = as_u64(looked / ROWS_OF_A_STEP) > steps_max || !known.table.words.meter.has_fuel();
+            is_cut = as_u64(looked / LISTED_OF_A_STEP) > steps_max || !known.table.words.meter.has_fuel();
             if is_cut {
                 break;
             }
@@ -256,7 +256,7 @@ impl Indexed {
         let gang = |(score, rows): (Score, Rows)| self.gang(turn.ad, score, &rows, &ports, &run.candidate_sets);
         let gangs: Vec<Gang> = found.into_iter().map(gang).collect();
         let needs = needed.into_iter().map(|(ask, rows)| self.offers(ask, &rows)).collect();
-        Some(Listed { gangs, has_more, needs, steps: steps.saturating_add(as_u64(looked.div_ceil(ROWS_OF_A_STEP))) })
+        Some(Listed { gangs, has_more, needs, steps: steps.saturating_add(as_u64(looked.div_ceil(LISTED_OF_A_STEP))) })
     }
 }
 

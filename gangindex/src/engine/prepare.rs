@@ -9,14 +9,14 @@ use matchmaker::{AdId, Ahead, Config, Root, Round, SIDE_SHARE, Snapshot};
 use smallvec::SmallVec;
 
 use super::run::{Admitted, Example, Making, OfKey, Planned, Run, UNREAD};
-use super::{Indexed, PORT_BYTES, Stats, Tables, as_u64};
+use super::{Indexed, PORT_BYTES, Stats, Tables};
 use crate::index::asks::Resources;
 use crate::index::classes::{Asker, KeyOf, Readers};
 use crate::index::memo::JobView;
 use crate::index::plan::{Planner, PortPlan};
 use crate::index::ranks::Rank;
 use crate::search::candidates::Candidates;
-use crate::table::{Bits, Changes, Number, Table, as_u32, as_usize, room_of_all};
+use crate::table::{Bits, Changes, Number, ROWS_OF_A_STEP, Table, as_u32, as_u64, as_usize, room_of_all};
 
 impl Indexed {
     /// Makes the tables those of the snapshot, and puts roots together.
@@ -406,9 +406,6 @@ const TEMPLATES_OF_A_STEP: usize = 32;
 
 /// How many bytes that are kept count as a step, so that a cycle cannot make very many.
 pub(super) const BYTES_OF_A_STEP: usize = 512;
-
-/// How many rows are looked at for a candidate set in about the time of a step.
-const ROWS_OF_A_STEP: usize = 4096;
 
 /// How many bytes strings, expressions and rows may take for each ad, beyond which everything is forgotten: what ads had
 /// that are gone.

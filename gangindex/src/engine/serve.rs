@@ -2,15 +2,15 @@
 
 use matchmaker::{AdId, Edge, Found, Gang, Member, Members, Round, Score, Snapshot, Turn, plain};
 
-use super::fruitless::{Less, ROWS_OF_A_STEP};
+use super::Indexed;
+use super::fruitless::Less;
 use super::run::{Class, OfKey, Run};
-use super::{Indexed, as_u64};
 use crate::search::branch_and_bound::{self, Budget, Choices, Searched};
 use crate::search::candidates::Candidates;
 use crate::search::check::Checker;
 use crate::search::star_join::StarJoin;
 use crate::search::verified::RootKey;
-use crate::table::{Bits, as_usize};
+use crate::table::{Bits, ROWS_OF_A_STEP, as_u64, as_usize};
 
 /// There is none.
 const NOTHING: Found = Found { gang: None, gave_up: false, short: false, disagreed: false };

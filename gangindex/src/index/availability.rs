@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use classad::{Expr, Name};
 use foldhash::fast::RandomState;
-use matchmaker::{AdId, Ask, Consent, Offer, PoolAd, Res, Snapshot};
+use matchmaker::{AdId, Ask, Consent, Offer, PoolAd, Res, Snapshot, default_amount};
 
 use super::asks::{Asks, Resources};
 use crate::table::{Bits, DiffRun, Numbered, SnapshotDiff, Table, as_u32, as_usize};
@@ -379,11 +379,7 @@ fn takes(asks: &Asks, terms: &OfferTerms) -> Option<Amounts> {
         let amount = match (named.get(name), attribute) {
             (Some(amount), _) => *amount,
             (None, Some((_, amount))) => (*amount)?,
-            (None, None) => match (terms.default_request.get(name), name.as_str()) {
-                (Some(default), _) => *default,
-                (None, "seats" | "slots") => 1,
-                (None, _) => *all,
-            },
+            (None, None) => default_amount(&terms.default_request, name, *all),
         };
         res.insert(name.clone(), amount);
     }

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use matchmaker::FUEL_OF_A_STEP;
 
 use super::unmet;
-use crate::table::{Bits, Table, as_usize};
+use crate::table::{Bits, ROWS_OF_A_STEP, Table, as_usize};
 use crate::term::{CompiledExpr, RowContext, Simple};
 
 /// A condition that reads the attributes of one partner only. Equal numbers are equal conditions.
@@ -67,9 +67,6 @@ pub(crate) struct Answer {
 
 /// What a condition takes in memory without its answer, about.
 const PRED_BYTES: usize = 256;
-
-/// How many rows an answer may tell of to count as one step, so that a cycle cannot keep very many.
-const ROWS_OF_A_STEP: usize = 4096;
 
 /// Of how many values the evaluator is asked to find out whether a condition is true of none.
 const VALUES_MAX: usize = 16;
@@ -197,6 +194,7 @@ impl Preds {
         let unmet = self.is_unmet(id, table);
         let pred = self.list.get_mut(as_usize(id.0))?;
         if pred.answer.is_none() {
+            // So that a cycle cannot keep very many answers.
             table.words.meter.spend((1 + table.rows.len() / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
             let none = || Answer { yes: Bits::none(table.rows.len()), open: None };
             pred.answer = Some(if unmet { none() } else { answer(&pred.term, &pred.columns, table) });

@@ -55,7 +55,7 @@ const RANK_BYTES: usize = 512;
 const BYTES_OF_A_ROW: usize = size_of::<FixedPoint>() + 2 * size_of::<u32>();
 
 /// How many rows are put in order in about the time of a step.
-const ROWS_OF_A_STEP: usize = 256;
+const SORTED_ROWS_OF_A_STEP: usize = 256;
 
 impl Ranks {
     /// The rank that a term stands for; if there is no room for its values, only the evaluator knows them.
@@ -86,7 +86,7 @@ impl Ranks {
             return;
         }
         let rows = table.rows.len();
-        table.words.meter.spend((1 + rows / ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
+        table.words.meter.spend((1 + rows / SORTED_ROWS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
         ranking.values.clear();
         ranking.values.resize(rows, FixedPoint::default());
         ranking.open = None;

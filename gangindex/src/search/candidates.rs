@@ -222,20 +222,20 @@ impl Candidates {
         Some(Score { own, partners, ..Score::default() })
     }
 
-    /// What the candidates of each offer class think of the root.
+    /// How the candidates of each offer class rank the root.
     fn offer_ranks(&self) -> impl Iterator<Item = Rank> {
         let met = |theirs: &&OfferSide| self.met.binary_search(&theirs.offer_class).is_ok();
         self.plan.theirs.iter().filter(met).map(|theirs| theirs.rank)
     }
 
-    /// What all candidates think of the root, if it is one thing: the same, or the same by row.
+    /// How all candidates rank the root, if they do it in one way: all the same, or all by row.
     fn one_thought(&self) -> Option<Rank> {
         let mut all = self.offer_ranks();
         let first = all.next().unwrap_or(Rank::Same(FixedPoint::default()));
         all.all(|other| other == first).then_some(first).filter(|rank| *rank != Rank::Opaque)
     }
 
-    /// What the candidates think of the root, row by row; open ones think nothing here.
+    /// How the candidates rank the root, row by row; open ones do not rank it here.
     fn worths<'r>(&self, table: &Table, ranks: &'r Ranks) -> Worths<'r> {
         let worth = |rank: Rank| match rank {
             Rank::Same(fx) => OfferRank::Same(fx),
@@ -365,7 +365,7 @@ impl Candidates {
     }
 }
 
-/// What rows think of a root.
+/// How rows rank a root.
 enum Worths<'r> {
     All(OfferRank<'r>),
     ByTemplate(Vec<OfferRank<'r>>),

@@ -1,9 +1,11 @@
 //! Sets of rows as bitmaps.
 
+use matchmaker::{as_u32, as_usize};
+
 /// A set of row numbers below a fixed length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bits {
-    /// No row stands in words that are not there: a set of few rows at the beginning is short, an empty one costs nothing.
+    /// Words at the end that are all zero may be missing: a set of few rows at the beginning is short, an empty one costs nothing.
     words: Vec<u64>,
     length: usize,
 }
@@ -260,14 +262,4 @@ impl Iterator for Ones {
         self.0 &= self.0 - 1;
         Some(bit)
     }
-}
-
-/// Row numbers and codes are kept in 32 bits; on every machine that this is built for a `usize` has at least as many.
-pub(crate) fn as_usize(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// The other way; a pool of more than 2^32 ads does not fit into memory.
-pub(crate) fn as_u32(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

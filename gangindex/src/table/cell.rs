@@ -6,7 +6,7 @@ use classad::{NumberRange, Value};
 use foldhash::fast::RandomState;
 use std::collections::HashMap;
 
-use super::bits::{as_u32, as_usize};
+use super::{as_u32, as_usize};
 use crate::meter::Meter;
 
 /// One value of an ad as the engine keeps it.

@@ -6,11 +6,12 @@ use classad::{Bill, Context, Env, Expr, Kind, Name, eval_billed};
 use foldhash::fast::RandomState;
 use matchmaker::Ports;
 
-use super::bits::{Bits, as_u32, as_usize};
+use super::bits::Bits;
 use super::cell::{Cell, StringTable};
 use super::extremes::Extremes;
 use super::lookup_cache::LookupCache;
 use super::scope::closed;
+use super::{as_u32, as_usize};
 
 /// The values of one attribute.
 #[derive(Debug)]

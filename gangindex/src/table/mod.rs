@@ -21,8 +21,9 @@ use std::sync::Arc;
 use classad::{Ad, Context, Limits, Name};
 use foldhash::fast::RandomState;
 use matchmaker::{FUEL_OF_A_STEP, Ports};
+pub(crate) use matchmaker::{as_u32, as_u64, as_usize};
 
-pub(crate) use bits::{Bits, as_u32, as_usize};
+pub(crate) use bits::Bits;
 pub(crate) use cell::{Cell, StringTable, Symbol};
 pub(crate) use column::{Column, own_value};
 pub(crate) use diff::{DiffRun, SnapshotDiff};
@@ -65,6 +66,9 @@ pub(crate) const PART_OF_DEPTH: usize = 4;
 
 /// About how many bytes a column takes, beside its rows.
 pub(crate) const COLUMN_BYTES: usize = 768;
+
+/// How many rows are looked at in about the time of a step, each with one comparison.
+pub(crate) const ROWS_OF_A_STEP: usize = 4096;
 
 /// How many cells are filled in about the time of a step.
 const CELLS_OF_A_STEP: usize = 1024;

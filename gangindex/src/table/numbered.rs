@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 use foldhash::fast::RandomState;
 
-use super::bits::{as_u32, as_usize};
+use super::{as_u32, as_usize};
 
 /// Values, numbered in the order in which they were added.
 #[derive(Debug)]

@@ -8,9 +8,9 @@ use classad::{BinaryOp, Expr, Kind, Name, is_pure, references};
 use foldhash::fast::RandomState;
 use smallvec::SmallVec;
 
-use super::bits::{as_u32, as_usize};
 use super::numbered::Numbered;
 use super::scope::is_special;
+use super::{as_u32, as_usize};
 
 /// Equal numbers are equal expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use classad::{Ad, Expr, Kind, Name, SCOPE_WORDS, is_pure};
+use classad::{Expr, Kind, Name, SCOPE_WORDS, is_pure};
 use foldhash::fast::RandomState;
 use matchmaker::Ports;
 use smallvec::{SmallVec, smallvec};
@@ -73,7 +73,7 @@ impl Closure<'_> {
     fn is_closed_name(&mut self, name: &Name, port: Option<usize>, nesting: usize) -> Option<()> {
         let ports = self.ports;
         let own = port.filter(|_| !ports.implicit);
-        let in_port = own.and_then(|port| attribute(&ports.list.get(port)?.attributes, name));
+        let in_port = own.and_then(|port| ports.list.get(port)?.attributes.get_name(name));
         if let Some(expr) = in_port {
             return self.follow(expr, own, nesting);
         }
@@ -84,7 +84,7 @@ impl Closure<'_> {
                 return None;
             }
         }
-        match attribute(&ports.body, name) {
+        match ports.body.get_name(name) {
             Some(expr) => self.follow(expr, None, nesting),
             // In an ad with an implicit port the partner is asked for what is not there.
             None => (!ports.implicit).then_some(()),
@@ -99,11 +99,6 @@ impl Closure<'_> {
         self.known.insert((expr.id(), port));
         Some(())
     }
-}
-
-/// The expression of an attribute.
-fn attribute<'a>(ad: &'a Ad, name: &Name) -> Option<&'a Expr> {
-    ad.at(ad.place(name)?)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ const NESTING_SHARE: usize = 8;
 const PARTS_SHARE: usize = 2;
 
 /// How many bytes of an expression are printed in the time of a step.
-const BYTES_OF_A_STEP: usize = 4;
+const PRINTED_BYTES_OF_A_STEP: usize = 4;
 
 /// Compiles expressions at one port of a root, for partners of one offer class.
 pub(crate) struct Compiler<'a> {
@@ -171,7 +171,7 @@ impl<'a> Compiler<'a> {
         }
         let expr = make(exprs);
         let text = expr.to_string();
-        let Some(work) = self.table.root_work.checked_sub(text.len() / BYTES_OF_A_STEP) else {
+        let Some(work) = self.table.root_work.checked_sub(text.len() / PRINTED_BYTES_OF_A_STEP) else {
             self.trace.more = true;
             return None;
         };
@@ -265,14 +265,14 @@ impl<'a> Compiler<'a> {
         let root = self.root;
         let port = root.list.get(self.port).filter(|_| !root.implicit)?;
         self.trace.read(Some(self.port), name);
-        port.attributes.at(port.attributes.place(name)?)
+        port.attributes.get_name(name)
     }
 
     fn body(&mut self, name: &Name) -> Option<(&'a Expr, Side)> {
         self.trace.read(None, name);
         let root = self.root;
         let side = if root.implicit { Side::Root } else { Side::RootBody };
-        root.body.place(name).and_then(|place| root.body.at(place)).map(|expr| (expr, side))
+        root.body.get_name(name).map(|expr| (expr, side))
     }
 
     fn meaning(&mut self, name: &Name, side: Side) -> Meaning<'a> {

@@ -112,6 +112,23 @@ impl Hash for Residual {
     }
 }
 
+/// An operator between a column and a value.
+pub(crate) struct WithKnown {
+    op: BinaryOp,
+    column: (Var, u32),
+    value: Cell,
+    /// The column is the right operand.
+    mirrored: bool,
+}
+
+impl WithKnown {
+    /// The column, the operator that compares the same with the column on the left, and the value.
+    pub(crate) fn column_first(self) -> ((Var, u32), BinaryOp, Cell) {
+        let op = if self.mirrored { self.op.mirrored() } else { self.op };
+        (self.column, op, self.value)
+    }
+}
+
 /// A comparison of one column with a value: most conditions are of this form.
 #[derive(Clone, Copy)]
 pub(crate) struct Simple {
@@ -126,12 +143,8 @@ pub(crate) struct Simple {
 impl Simple {
     /// The term as such a comparison, if it is one.
     pub(crate) fn of(term: &CompiledExpr) -> Option<Simple> {
-        let CompiledExpr::Binary(op, sides) = term else { return None };
-        match **sides {
-            [CompiledExpr::Column(..), CompiledExpr::Known(value)] => Some(Simple::new(*op, value, false)),
-            [CompiledExpr::Known(value), CompiledExpr::Column(..)] => Some(Simple::new(*op, value, true)),
-            _ => None,
-        }
+        let WithKnown { op, value, mirrored, .. } = term.with_known()?;
+        Some(Simple::new(op, value, mirrored))
     }
 
     fn new(op: BinaryOp, value: Cell, mirrored: bool) -> Simple {
@@ -292,6 +305,17 @@ impl CompiledExpr {
             }
         });
         columns
+    }
+
+    /// The term as an operator between a column and a value, if it is one.
+    pub(crate) fn with_known(&self) -> Option<WithKnown> {
+        let CompiledExpr::Binary(op, sides) = self else { return None };
+        let (column, value, mirrored) = match **sides {
+            [CompiledExpr::Column(var, column), CompiledExpr::Known(value)] => ((var, column), value, false),
+            [CompiledExpr::Known(value), CompiledExpr::Column(var, column)] => ((var, column), value, true),
+            _ => return None,
+        };
+        Some(WithKnown { op: *op, column, value, mirrored })
     }
 
     /// The columns of port 0 and of another port that must be equal, if the term is such an equality.

@@ -1,9 +1,7 @@
 //! Counts the rows of one port by the reason for which they are refused.
 
 use classad::{Expr, conjuncts};
-use matchmaker::{
-    AdId, CONJUNCTS_MAX, ConjunctCount, EXCERPT_MAX, Lack, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount,
-};
+use matchmaker::{AdId, EXCERPT_MAX, Lack, Misfits, Nearest, OwnerCount, PoolAd, Port, PortCount};
 
 use super::explainer::Step;
 use super::parts::Answered;
@@ -15,19 +13,6 @@ use crate::search::candidates::Known;
 use crate::table::{Bits, Cell, as_u32, as_usize};
 use crate::term::{CompiledExpr, number};
 
-/// A port that was not reached: its label and its parts.
-pub(crate) fn unreached(port: &Port) -> PortCount {
-    let texts = port.constraint.as_ref().map(conjuncts).unwrap_or_default();
-    let kind = port.wanted_kind().map(|(part, _)| part);
-    let part = |(number, text): (usize, &Expr)| ConjunctCount {
-        text: text.excerpt(EXCERPT_MAX),
-        is_kind: kind == Some(number),
-        ..ConjunctCount::default()
-    };
-    let conjuncts = texts.iter().take(CONJUNCTS_MAX).enumerate().map(part).collect();
-    PortCount { label: port.label.to_string(), conjuncts, ..PortCount::default() }
-}
-
 /// The counts of a port that was reached.
 pub(crate) fn counted(
     port: &Port,
@@ -37,7 +22,7 @@ pub(crate) fn counted(
     pool: &mut Pool,
     known: &mut Known<'_>,
 ) -> PortCount {
-    let mut count = unreached(port);
+    let mut count = PortCount::of(port);
     if let Some(part) = count.conjuncts.iter().position(|part| part.is_kind) {
         let others = fails(view, step, part);
         count.other_kinds = size(&others);

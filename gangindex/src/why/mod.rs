@@ -18,7 +18,9 @@ use std::sync::Arc;
 use classad::conjuncts;
 use foldhash::fast::RandomState;
 
-use matchmaker::{Answer, Asked, Config, Ports, Root, Round, Snapshot, Verdict, WhyNot, bar, structural, tried};
+use matchmaker::{
+    Answer, Asked, Config, PortCount, Ports, Root, Round, Snapshot, Verdict, WhyNot, bar, structural, tried,
+};
 
 use crate::search::candidates::Known;
 use crate::table::Bits;
@@ -34,7 +36,7 @@ pub(crate) struct Whys {
 }
 
 /// How many rows are looked at for a reason in about the time of a step, at one port; how many ports more take as long, and how many conjuncts.
-const ROWS_OF_A_STEP: usize = 512;
+const EXPLAINED_ROWS_OF_A_STEP: usize = 512;
 const PORTS_MORE: usize = 2;
 const CONJUNCTS: usize = 16;
 
@@ -42,7 +44,7 @@ const CONJUNCTS: usize = 16;
 fn steps_of_rows(rows: usize, ports: &Ports) -> u64 {
     let conjuncts = ports.list.iter().filter_map(|port| port.constraint.as_ref()).map(|all| conjuncts(all).len());
     let more = rows * ports.list.len().saturating_sub(1) / PORTS_MORE + rows * conjuncts.sum::<usize>() / CONJUNCTS;
-    1 + ((rows + more) / ROWS_OF_A_STEP) as u64
+    1 + ((rows + more) / EXPLAINED_ROWS_OF_A_STEP) as u64
 }
 
 impl Whys {
@@ -124,7 +126,7 @@ impl Whys {
         for (place, port) in ports.list.iter().enumerate() {
             counts.push(match views.get(place).zip(walk.steps.get_mut(place)) {
                 Some(reached) => counts::counted(port, reached, &excluded, &ad.key.namespace, pool, known),
-                None => counts::unreached(port),
+                None => PortCount::of(port),
             });
         }
         let verdict = match (walk.complete, backs_off) {

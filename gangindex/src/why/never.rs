@@ -51,33 +51,14 @@ struct Comparison {
 }
 
 fn demand(term: &CompiledExpr) -> Option<Comparison> {
-    let CompiledExpr::Binary(op, sides) = term else { return None };
-    let (attribute, op, value) = match &**sides {
-        [CompiledExpr::Column(var, column), CompiledExpr::Known(value)] => ((*var, *column), *op, *value),
-        [CompiledExpr::Known(value), CompiledExpr::Column(var, column)] => ((*var, *column), mirrored(*op), *value),
-        _ => return None,
-    };
+    let (attribute, op, value) = term.with_known()?.column_first();
     let compares = is_comparison(op) || matches!(op, BinaryOp::Is | BinaryOp::Isnt);
     compares.then_some(Comparison { attribute, op, value })
 }
 
-/// The operator that says the same with its sides exchanged.
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
-        other => other,
-    }
-}
-
 fn is_comparison(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Equal | BinaryOp::NotEqual) || is_order(op)
-}
-
-fn is_order(op: BinaryOp) -> bool {
-    matches!(op, BinaryOp::Less | BinaryOp::LessEqual | BinaryOp::Greater | BinaryOp::GreaterEqual)
+    use BinaryOp::{Equal, Greater, GreaterEqual, Less, LessEqual, NotEqual};
+    matches!(op, Equal | NotEqual | Less | LessEqual | Greater | GreaterEqual)
 }
 
 /// Up to here every integer is a real.

@@ -39,21 +39,9 @@ impl WithNumber {
     /// A term as a comparison of a column with a number by order or equality, and the column; none if it is something else.
     pub(crate) fn of(term: &CompiledExpr) -> Option<(u32, WithNumber)> {
         use BinaryOp::{Equal, Greater, GreaterEqual, Less, LessEqual};
-        let CompiledExpr::Binary(op, sides) = term else { return None };
-        let (column, value, mirrored) = match **sides {
-            [CompiledExpr::Column(_, column), CompiledExpr::Known(value)] => (column, value, false),
-            [CompiledExpr::Known(value), CompiledExpr::Column(_, column)] => (column, value, true),
-            _ => return None,
-        };
-        let op = match (*op, mirrored) {
-            (Less, true) => Greater,
-            (LessEqual, true) => GreaterEqual,
-            (Greater, true) => Less,
-            (GreaterEqual, true) => LessEqual,
-            (op @ (Equal | Less | LessEqual | Greater | GreaterEqual), _) => op,
-            _ => return None,
-        };
-        Some((column, WithNumber { op, number: finite(value)? }))
+        let ((_, column), op, value) = term.with_known()?.column_first();
+        let compares = matches!(op, Equal | Less | LessEqual | Greater | GreaterEqual);
+        compares.then_some((column, WithNumber { op, number: finite(value)? }))
     }
 
     /// The column has to be greater; none if neither greater nor less helps.

@@ -3,7 +3,7 @@
 use classad::{FrameId, Name, Value};
 
 use super::Assembly;
-use crate::capacity::{Ask, Misfit, Res};
+use crate::capacity::{Ask, Misfit, Res, default_amount};
 use crate::gang::Edge;
 use crate::model::Offer;
 use crate::share::share_key;
@@ -28,11 +28,7 @@ impl Assembly<'_> {
             }
             let amount = match self.request_attribute(edge, name, parent_port) {
                 Some(value) => amount(&value).ok_or(Misfit::NoAmount)?,
-                None => match (offer.default_request.get(name), name.as_str()) {
-                    (Some(default), _) => *default,
-                    (None, "seats" | "slots") => 1,
-                    (None, _) => *all,
-                },
+                None => default_amount(&offer.default_request, name, *all),
             };
             allocation.insert(name.clone(), amount);
         }

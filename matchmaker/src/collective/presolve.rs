@@ -9,6 +9,7 @@ use super::columns::Columns;
 use super::listing::WindowRoots;
 use super::{Collective, Weight};
 use crate::budget::StepShares;
+use crate::casts::as_u64;
 use crate::cycle::Begun;
 use crate::finder::{Finder, Turn};
 use crate::gang::Gang;
@@ -38,7 +39,7 @@ impl<'s> WindowRoots<'_, 's> {
         if self.window.len() <= self.collective.whole || bands.len() > 1 || !counts_gangs {
             return None;
         }
-        let shares = StepShares::of(begun.names().iter(), &snapshot.frugal, limits.cycle_steps_max);
+        let shares = StepShares::of(begun.line.names().iter(), &snapshot.frugal, limits.cycle_steps_max);
         let shares = begun.swap_shares(shares);
         let presolved = placing::presolve(&self.needs(finder, begun));
         begun.swap_shares(shares);
@@ -93,7 +94,7 @@ impl<'s> WindowRoots<'_, 's> {
     pub(super) fn settings(&self, open: &[Turn<'_>]) -> Collective {
         let mut settings = self.collective.clone();
         if open.len() < self.window.len() {
-            let steps = u64::try_from(open.len()).unwrap_or(u64::MAX).saturating_mul(STEPS_OF_A_ROOT);
+            let steps = as_u64(open.len()).saturating_mul(STEPS_OF_A_ROOT);
             (settings.gangs_max, settings.steps) = (settings.gangs_max.min(PART_GANGS_MAX), settings.steps.min(steps));
         }
         settings

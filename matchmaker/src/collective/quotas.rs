@@ -86,7 +86,9 @@ pub(crate) fn charged(
         let Some(account) = policy.account_of.get(root) else { continue };
         let charge = policy.charge_of((snapshot, gang), account, &mut after.seats, prices);
         charges.push((root, charge.members));
-        let Some(own) = accounts.iter_mut().find(|own| own.name == **account) else { continue };
+        // They are in the order of their names.
+        let place = accounts.binary_search_by(|own| own.name.as_str().cmp(account));
+        let Some(own) = place.ok().and_then(|place| accounts.get_mut(place)) else { continue };
         for (counter, amount) in charge.takes {
             *own.held.entry(counter).or_default() += amount;
         }

@@ -7,15 +7,16 @@ use std::ops::ControlFlow;
 
 use classad::Expr;
 
-use super::{NeverTrue, Sight, Sights, count, note, told_parts};
+use super::{NeverTrue, Sight, Sights, count, note};
 use crate::assembly::{Assembly, EdgeOutcome};
+use crate::casts::as_u64;
 use crate::finder::Asked;
 use crate::gang::Edge;
 use crate::model::{AdId, Config, PoolAd, Snapshot};
 use crate::plain::{Ended, Visitor, search};
 use crate::ports::Port;
 use crate::sets::{MemberAttribute, SetTerms};
-use crate::why_not::{EXCERPT_MAX, Limit, PortCount, SetCount, Verdict, WhyNot};
+use crate::why_not::{EXCERPT_MAX, Limit, PortCount, SetCount, Verdict, WhyNot, reported_parts};
 
 /// A counted port that cannot be filled whatever is bound to other ports, and however much is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -143,8 +144,7 @@ impl<'s> Tally<'s> {
     /// The counts of each port; none if they take more than so many steps.
     fn counts(&mut self, excluded: &BTreeSet<AdId>, steps_max: u64) -> Option<Vec<PortCount>> {
         let list = &self.root.ports.list;
-        let parts: Vec<Vec<Expr>> =
-            list.iter().map(|port| port.constraint.as_ref().map(told_parts).unwrap_or_default()).collect();
+        let parts: Vec<Vec<Expr>> = list.iter().map(reported_parts).collect();
         let (mut seen, mut fitting) = (Sights::new(), vec![Vec::new(); list.len()]);
         for ((number, port), (parts, fitting)) in list.iter().enumerate().zip(parts.iter().zip(&mut fitting)) {
             for (id, ad) in self.snapshot.ads() {
@@ -163,7 +163,7 @@ impl<'s> Tally<'s> {
                 fitting.extend(best);
             }
         }
-        let mut counts = count(list, &parts, &seen);
+        let mut counts = count(list, &seen);
         for ((number, port), (count, fitting)) in list.iter().enumerate().zip(counts.iter_mut().zip(&fitting)) {
             count.set = port.set.as_ref().map(|set| self.set_count(number, set, fitting));
         }
@@ -239,10 +239,6 @@ impl<'s> Tally<'s> {
             constraint: set.constraint.as_ref().map(|own| own.excerpt(EXCERPT_MAX)).unwrap_or_default(),
         }
     }
-}
-
-fn as_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 /// How many ads `Same` and `Distinct` leave together: the largest group of those that have the same, and in it the most that all

@@ -7,14 +7,13 @@ use policy::{Amount, Amounts, Candidate, ChoiceCost, ClaimedGang, Mode, Preempti
 
 use crate::budget::FUEL_OF_A_STEP;
 use crate::charges::{Policy, Prices};
-use crate::gang::{Gang, Member};
+use crate::gang::Gang;
 use crate::left_over::{RootSteps, SideSearches};
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
-use crate::score::FixedPoint;
 use crate::verify::partner_ranks;
 
 use super::claimed::{ClaimedGangs, members};
-use super::terms::{PairValues, PreemptionPair, affordable};
+use super::terms::{PairValues, PreemptionPair};
 use super::{NotPreempted, Preempting, Proposal};
 
 /// The most gangs that are tried for one root.
@@ -70,10 +69,9 @@ impl PreemptionQuestion<'_> {
     ) -> Result<Proposal, NotPreempted> {
         let possible = self.possible(claimed, steps);
         let freed = possible.iter().filter_map(|place| self.preempting.held.get(*place));
-        let freed = freed.flat_map(|gang| &gang.gang.members).map(|member| (member.ad, &member.ask));
-        let mut view = self.pool.freed(freed);
+        let mut view = self.pool.freed(freed.flat_map(|gang| gang.gang.asks()));
         let mut root = self.root.clone();
-        let (mut best, mut refusal) = (None::<(FixedPoint, Gang, VictimsFound)>, None);
+        let (mut best, mut refusal) = (None::<(Gang, VictimsFound)>, None);
         for _ in 0..CANDIDATES_MAX {
             if self.config.stop.is_set() || steps.left() == 0 {
                 steps.cut();
@@ -87,21 +85,18 @@ impl PreemptionQuestion<'_> {
                 steps.cut();
             }
             let Some(gang) = cycle.gangs.into_iter().next() else { break };
-            if best.as_ref().is_some_and(|(own, ..)| *own > gang.score.own) {
+            if best.as_ref().is_some_and(|(best, _)| best.score.own > gang.score.own) {
                 break;
             }
-            let contested = gang.members.iter().find(|member| self.is_contested(member)).map(|member| member.ad);
+            let contested = gang.members.iter().find(|member| !self.pool.fits(member)).map(|member| member.ad);
             let mut seats = self.policy.seats.of_gang((self.pool, &gang), self.account);
             let charge = self.policy.charge_of((self.pool, &gang), self.account, &mut seats, prices);
             steps.burn(prices.settle(self.pool, self.root.ad, search.owners()));
             match self.victims(claimed, &possible, (&gang, charge.takes), steps) {
                 Err(why) => refusal = refusal.or(Some(why)),
                 Ok(found) => {
-                    let is_better = |(own, _, (.., cost)): &(FixedPoint, Gang, VictimsFound)| {
-                        gang.score.own > *own || found.2 < *cost
-                    };
-                    if best.as_ref().is_none_or(is_better) {
-                        best = Some((gang.score.own, gang, found));
+                    if best.as_ref().is_none_or(|(_, best)| found.2 < best.2) {
+                        best = Some((gang, found));
                     }
                 }
             }
@@ -112,7 +107,7 @@ impl PreemptionQuestion<'_> {
         match best {
             None if steps.is_cut() => Err(NotPreempted::CutShort),
             None => Err(refusal.unwrap_or(NotPreempted::Refused(Refusal::NoCandidate))),
-            Some((_, gang, (victims, mode, _))) => Ok(Proposal { root: self.root.ad, gang, victims, mode }),
+            Some((gang, (victims, mode, _))) => Ok(Proposal { root: self.root.ad, gang, victims, mode }),
         }
     }
 
@@ -223,12 +218,6 @@ impl PreemptionQuestion<'_> {
         Preemptor { account: self.account.to_string(), priority: i64::from(self.root.priority) }
     }
 
-    /// Whether an offer has less free than a gang takes of it.
-    fn is_contested(&self, member: &Member) -> bool {
-        let offer = self.pool.ad(member.ad).and_then(PoolAd::offer);
-        offer.is_some_and(|offer| self.pool.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_err())
-    }
-
     /// The victims for one gang, with which the account holds so much more, of those that are possible.
     fn victims(
         &self,
@@ -274,9 +263,9 @@ impl PreemptionQuestion<'_> {
         steps: &mut RootSteps,
     ) -> Candidate {
         let mut members = members(self.pool, gang);
-        // Who sits down on a seat that is taken already takes nothing more.
+        // A claim that shares a seat which is taken already takes nothing more.
         for (member, own) in members.iter_mut().zip(gang.members.iter().skip(1)) {
-            if own.ask.share.is_some() && !self.is_contested(own) {
+            if own.ask.share.is_some() && self.pool.fits(own) {
                 let offer = self.pool.ad(own.ad).and_then(PoolAd::offer);
                 let usage = offer.map(|offer| self.pool.usage(own.ad, offer));
                 let has_seat = own.ask.share.as_ref().zip(usage).is_some_and(|(key, all)| all.shared.contains_key(key));
@@ -285,7 +274,7 @@ impl PreemptionQuestion<'_> {
                 }
             }
         }
-        let affordable = affordable(self.config);
+        let affordable = self.config.with_small_limits();
         let ranks = partner_ranks(self.pool, gang, &affordable, self.now, &mut claimed.owners);
         let (ranks, cost) = ranks.unwrap_or_default();
         steps.pay(cost);

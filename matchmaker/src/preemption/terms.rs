@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use classad::{Bill, Context, Env, Expr, Limits, Name, Value, eval_billed};
+use classad::{Bill, Context, Env, Expr, Name, Value, eval_billed};
 use policy::{Amount, CHARGE, Permitted, Quotas};
 
 use crate::charges::Policy;
@@ -11,15 +11,6 @@ use crate::model::{AdId, Config, Snapshot};
 use crate::score::FixedPoint;
 
 use super::HeldGang;
-
-/// What an evaluation may cost: what is dearer has no value.
-const FUEL: u64 = 20_000;
-const MEMORY: usize = 256 * 1024;
-
-/// The same settings for expressions that decide about preemption.
-pub(super) fn affordable(config: &Config) -> Config {
-    Config { limits: Limits { fuel: FUEL, memory: MEMORY, ..config.limits }, ..config.clone() }
-}
 
 /// The administrator's terms.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,7 +108,7 @@ impl PreemptionPair<'_> {
         for (name, value) in names {
             env.define(frame, Name::new(name), value);
         }
-        let limits = affordable(self.config).limits;
+        let limits = self.config.with_small_limits().limits;
         let context = Context { now: self.now, seed: self.config.seed, limits, ..Context::default() };
         exprs.map(|expr| eval_billed(expr, &env, frame, &context, bill).ok())
     }

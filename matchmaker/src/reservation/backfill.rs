@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::budget::SIDE_SHARE;
+use crate::casts::as_u64;
 use crate::charges::{MemberCharges, Policy, Prices};
 use crate::gang::Gang;
 use crate::left_over::SideSearches;
@@ -75,7 +76,7 @@ pub fn backfill(
 
 /// The settings of each of so many searches beside a cycle.
 fn with_steps(config: &Config, searches: usize) -> Config {
-    let searches = u64::try_from(searches).unwrap_or(u64::MAX).max(1);
+    let searches = as_u64(searches).max(1);
     Config { cycle_steps_max: config.cycle_steps_max / SIDE_SHARE / searches, ..config.clone() }
 }
 

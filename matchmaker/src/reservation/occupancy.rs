@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use policy::Quotas;
 
 use crate::capacity::Ask;
-use crate::charges::Policy;
 use crate::gang::{Gang, Member};
 use crate::model::{AdId, PoolAd, Snapshot};
 
@@ -44,16 +43,10 @@ impl<'h> Occupancy<'h> {
         held.map(|(_, ask)| 1 + ask.allocation.len()).sum()
     }
 
-    /// Whether what a member takes of its offer is free.
-    pub(super) fn is_free(&self, pool: &Snapshot, member: &Member) -> bool {
-        let offer = pool.ad(member.ad).and_then(PoolAd::offer);
-        offer.is_none_or(|offer| pool.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
-    }
-
     /// The claims that have to end so that a gang is free: of each offer, those that end first. None if that does not make enough room.
     pub(super) fn in_the_way(&self, pool: &Snapshot, gang: &Gang) -> Option<BTreeSet<usize>> {
         let mut all = BTreeSet::new();
-        for member in gang.members.iter().filter(|member| !self.is_free(pool, member)) {
+        for member in gang.members.iter().filter(|member| !pool.fits(member)) {
             all.append(&mut self.in_the_way_of(pool, member)?);
         }
         Some(all)
@@ -65,7 +58,7 @@ impl<'h> Occupancy<'h> {
             let ends = self.in_the_way_of(pool, member).map(|claims| self.end(&claims));
             (ends.is_none(), ends.is_some_and(|end| end.is_none()), ends.flatten())
         };
-        let members = gang.members.iter().filter(|member| !self.is_free(pool, member));
+        let members = gang.members.iter().filter(|member| !pool.fits(member));
         members.min_by_key(|member| Reverse(end(member))).map(|member| member.ad)
     }
 
@@ -107,9 +100,9 @@ impl<'h> Occupancy<'h> {
     }
 
     /// What accounts hold when these claims have ended.
-    pub(super) fn give_back(&self, claims: &BTreeSet<usize>, policy: &Policy, quotas: &mut Quotas<'_>) {
+    pub(super) fn give_back(&self, claims: &BTreeSet<usize>, quotas: &mut Quotas<'_>) {
         for claim in claims.iter().filter_map(|place| self.claims.get(*place)) {
-            policy.tree.leaf(&claim.account).into_iter().for_each(|node| quotas.give_back(node, &claim.takes));
+            quotas.give_back_of(&claim.account, &claim.takes);
         }
     }
 }

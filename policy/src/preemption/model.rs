@@ -109,10 +109,19 @@ pub struct Choice {
     pub mode: Mode,
 }
 
-/// What one choice is compared by with another one for the same job, the smaller the better: mode, number of victims, the sum of their ranks, and
-/// the work that is lost.
+/// What one choice is compared by with another one for the same job, field by field, the smaller the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChoiceCost(pub(super) Mode, pub(super) usize, pub(super) Reverse<Amount>, pub(super) Amount);
+pub struct ChoiceCost {
+    /// How much the job prefers the gang.
+    pub(super) own: Reverse<Amount>,
+    pub(super) mode: Mode,
+    /// How many gangs end.
+    pub(super) victims: usize,
+    /// The sum of their ranks.
+    pub(super) ranks: Reverse<Amount>,
+    /// The work that is lost, in charge times seconds.
+    pub(super) lost: Amount,
+}
 
 /// Why nothing is preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use matchmaker::{
-    AdId, Assembly, Edge, EdgeOutcome, MemberAttribute, Place, Ports, SET_MAX, Score, SetSizes, SetTerms, place,
+    AdId, Assembly, Edge, EdgeOutcome, MemberAttribute, Place, Ports, SET_MAX, Score, SetSizes, SetTerms, as_u64, place,
 };
 
 use super::{Choice, Pass, Task, rest};
@@ -330,11 +330,6 @@ impl<'a> Pass<'a> {
             seated.chain(next.iter().map(|(id, via)| place(*id, Some(Edge::new(0, port, *via))))).collect();
         best.places().take(places.len()).lt(places.iter().copied())
     }
-}
-
-/// Numbers of rows fit.
-fn as_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }
 
 impl SetRows<'_> {
