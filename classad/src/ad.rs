@@ -123,7 +123,8 @@ impl Ad {
     }
 
     /// The expression of the attribute `name`, whose hash is known.
-    pub(crate) fn get_name(&self, name: &Name) -> Option<&Expr> {
+    #[must_use]
+    pub fn get_name(&self, name: &Name) -> Option<&Expr> {
         self.values().get(self.place(name)?)
     }
 

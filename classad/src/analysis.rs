@@ -1,6 +1,6 @@
 //! Static analysis of expressions: conjuncts, constants, contradictions, cost, warnings.
 
-mod cost;
+mod depth;
 mod domain;
 mod lint;
 mod never;
@@ -14,7 +14,7 @@ use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
 
-pub use cost::{Cost, cost};
+pub use depth::depth;
 pub use lint::{lint, lint_ad};
 pub use never::{Never, contradictions, never_true};
 pub use range::NumberRange;

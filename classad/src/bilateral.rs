@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use crate::ad::Ad;
 use crate::dialect::Dialect;
 use crate::eval::arena::Arena;
-use crate::eval::evaluation;
+use crate::eval::evaluator::Evaluator;
 use crate::eval::lazy::Lazy;
 use crate::eval::limits::{Context, Exhausted};
 use crate::eval::scope::{Env, FrameId, ScopeId};
@@ -98,7 +98,7 @@ fn one_sided(own: &Ad, other: &Ad, context: &Context) -> (Answer, Answer) {
 /// The value of `frame.name`.
 fn selected(env: &Env<'_>, frame: FrameId, name: &str, context: &Context) -> Answer {
     let arena = Arena::default();
-    evaluation(env, context, &arena).run(|evaluator| {
+    Evaluator::new(env, context, &arena).run(|evaluator| {
         let value = evaluator.select(&Lazy::Ad(ScopeId(frame.index())), &Name::new(name))?;
         evaluator.force(&value)
     })

@@ -216,6 +216,18 @@ impl BinaryOp {
         matches!(self, Self::ShiftLeft | Self::ShiftRight | Self::ShiftRightUnsigned)
     }
 
+    /// The comparison that says the same with its sides exchanged, such as `>` for `<`; the operator itself if it does not say which side is less.
+    #[must_use]
+    pub fn mirrored(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessEqual => Self::GreaterEqual,
+            Self::Greater => Self::Less,
+            Self::GreaterEqual => Self::LessEqual,
+            other => other,
+        }
+    }
+
     /// The operator as the printer writes it.
     #[must_use]
     pub fn symbol(self) -> &'static str {

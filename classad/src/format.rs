@@ -99,7 +99,8 @@ fn long(text: &str) -> String {
             out.push('\n');
         }
         match line.split_once('=') {
-            Some((name, value)) if !line.starts_with('#') && !line.starts_with("//") => {
+            // A quoted name may contain anything.
+            Some((name, value)) if !line.starts_with(['#', '\'']) && !line.starts_with("//") => {
                 out.push_str(&format!("{} = {}", name.trim_end(), value.trim_start()));
             }
             _ => out.push_str(line),

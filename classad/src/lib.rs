@@ -51,8 +51,8 @@ mod reader;
 
 pub use ad::Ad;
 pub use analysis::{
-    Cost, Never, NumberRange, conjuncts, constant, contradictions, cost, equated, is_pure, is_reflective, lint,
-    lint_ad, never_true,
+    Never, NumberRange, conjuncts, constant, contradictions, depth, equated, is_pure, is_reflective, lint, lint_ad,
+    never_true,
 };
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{BUILTINS, TextTest, builtins_page};
@@ -66,7 +66,7 @@ pub use eval::{eval, eval_attribute, eval_billed};
 pub use expr::paths::references;
 pub use expr::{BinaryOp, Call, Children, Expr, Kind, UnaryOp};
 pub use format::{format, has_comments};
-pub use name::{Name, RESERVED_WORDS, SCOPE_WORDS, is_language_word, is_scope_word};
+pub use name::{Name, RESERVED_WORDS, SCOPE_WORDS, is_identifier, is_language_word, is_scope_word};
 #[cfg(feature = "reader")]
 pub use reader::Reader;
 pub use render::{Colour, Output, render};

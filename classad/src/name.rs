@@ -140,8 +140,9 @@ pub fn is_language_word(text: &str) -> bool {
     is_reserved(text) || is_scope_word(text)
 }
 
-/// Whether `text` has the shape of an identifier.
-pub(crate) fn is_identifier(text: &str) -> bool {
+/// Whether `text` has the shape of an identifier: a letter or underscore, then letters, digits and underscores.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

@@ -9,6 +9,7 @@ mod forms;
 mod hide;
 mod laws;
 mod manual;
+mod patterns;
 mod reading;
 mod scopes;
 mod trees;

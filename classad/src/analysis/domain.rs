@@ -164,14 +164,7 @@ fn comparison(op: BinaryOp, left: &Expr, right: &Expr) -> Option<(Expr, BinaryOp
     if let (Some(subject), Some(value)) = (subject(left), constant(right)) {
         return Some((subject, op, value));
     }
-    let mirrored = match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
-        other => other,
-    };
-    Some((subject(right)?, mirrored, constant(left)?))
+    Some((subject(right)?, op.mirrored(), constant(left)?))
 }
 
 /// The values x for which `x op value` can be true.

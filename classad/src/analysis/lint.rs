@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 
 use crate::ad::Ad;
 use crate::analysis::never::{Never, contradictions, never_true};
-use crate::analysis::{conjuncts, constant, cost};
+use crate::analysis::{conjuncts, constant, depth};
 use crate::builtins::regex_check::{self, Refusal};
 use crate::diagnostic::{Diagnostic, Position, Related, Severity, Span};
 use crate::eval::limits::Limits;
@@ -137,7 +137,7 @@ impl<'s> Linter<'s> {
     /// An expression that must be true for a match.
     fn condition(&mut self, expr: &Expr) {
         let depth_max = Limits::default().depth;
-        if cost(expr).depth > depth_max {
+        if depth(expr) > depth_max {
             let message = format!("condition nests more than {depth_max} operators, so it runs out and never matches");
             self.add(
                 "too-deep",
@@ -234,7 +234,7 @@ impl<'s> Linter<'s> {
     }
 
     fn contradiction(&mut self, never: &Never) {
-        let Never::Contradiction { first, second, .. } = never else { return };
+        let Never::Contradiction { first, second } = never else { return };
         if self.found.len() >= REMARKS_MAX {
             return;
         }

@@ -31,8 +31,6 @@ pub enum Never {
     },
     /// Two conditions that must both hold exclude each other, together with others on the same name perhaps.
     Contradiction {
-        /// What both are about.
-        subject: Expr,
         /// The one that stands first.
         first: Expr,
         /// The one that leaves no value.
@@ -142,7 +140,7 @@ pub fn contradictions(conjuncts: &[Expr]) -> Vec<Never> {
         if both.is_empty() {
             let culprit = subject.seen.iter().find(|(_, other)| other.and(&domain).is_empty());
             if let Some((first, _)) = culprit.or(subject.seen.last()) {
-                found.push(Never::Contradiction { subject: name, first: (*first).clone(), second: part.clone() });
+                found.push(Never::Contradiction { first: (*first).clone(), second: part.clone() });
             }
             subject.left = None;
         } else {

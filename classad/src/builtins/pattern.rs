@@ -240,6 +240,8 @@ fn translated(pattern: &str, newline: bool) -> Option<String> {
             },
             '}' => out.push_str("\\}"),
             '$' if newline && only_closes(tail) => out.push_str("(?:\\n?\\z)"),
+            // In PCRE's extended syntax, only blanks of ASCII are ignored.
+            blank if blank.is_whitespace() && !blank.is_ascii() => out.push_str(&number(blank)),
             other => out.push(other),
         }
         rest = tail;
@@ -303,15 +305,36 @@ fn escape(tail: &str, context: EscapeContext) -> Option<(String, usize)> {
                 Some(end) => (inside.get(..end)?, end + 3),
                 None => (inside, tail.len()),
             };
-            Some((regex::escape(literal), length))
+            Some((literally(literal), length))
         }
         'E' => plain(""),
         'x' | 'p' | 'P' | 'n' | 'r' | 't' | 'f' | 'a' => Some((format!("\\{letter}"), 1)),
-        '0' => plain("\\x00"),
+        // An octal number: up to two more digits.
+        '0' => {
+            let digits = tail.bytes().take(3).take_while(|digit| matches!(digit, b'0'..=b'7')).count();
+            let code = u32::from_str_radix(tail.get(..digits)?, 8).ok()?;
+            Some((format!("\\x{{{code:x}}}"), digits))
+        }
         '1'..='9' if outside => None,
         other if other.is_ascii_alphanumeric() => None,
-        other => Some((regex::escape(&other.to_string()), other.len_utf8())),
+        other => Some((literally(&other.to_string()), other.len_utf8())),
     }
+}
+
+/// Characters that stand for themselves. The engine's extended syntax ignores blanks even where PCRE's does not: they are written as numbers.
+fn literally(text: &str) -> String {
+    let mut out = String::new();
+    for part in text.split_inclusive(char::is_whitespace) {
+        let blank = part.chars().next_back().filter(|last| last.is_whitespace());
+        out.push_str(&regex::escape(blank.map_or(part, |_| part.trim_end_matches(char::is_whitespace))));
+        out.extend(blank.map(number));
+    }
+    out
+}
+
+/// A character, written as its number.
+fn number(character: char) -> String {
+    format!("\\x{{{:x}}}", u32::from(character))
 }
 
 /// Writes the translation of a character class, after its bracket, to `out`; returns its length.
@@ -343,9 +366,9 @@ fn class(tail: &str, out: &mut String) -> Option<usize> {
                 at += 1 + length;
             }
             // Blanks and comments are ignored in classes by the engine's extended syntax, not by PCRE's.
-            ' ' => {
-                out.push_str("\\x20");
-                at += 1;
+            blank if blank.is_whitespace() => {
+                out.push_str(&number(blank));
+                at += blank.len_utf8();
             }
             // Set operations of the engine, plain characters in PCRE.
             '[' | ']' | '&' | '~' | '#' => {

@@ -12,6 +12,7 @@ use crate::eval::scope::ScopeId;
 use crate::expr::paths::references;
 use crate::expr::{Call, Expr, Kind};
 use crate::hide::without_hidden;
+use crate::text::parse_expr;
 
 /// Steps of parsing, beside those for the text.
 const PARSER: usize = 16;
@@ -44,8 +45,7 @@ pub(crate) fn eval<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: Sco
     const BYTES: usize = 128;
     evaluator.spend(text.len().saturating_mul(STEPS).saturating_add(PARSER))?;
     evaluator.take(text.len().saturating_mul(BYTES))?;
-    let parse = evaluator.parse;
-    let Some(expr) = parse(&text, evaluator.context.dialect) else { return Ok(Lazy::Error) };
+    let Ok(expr) = parse_expr(&text, evaluator.context.dialect) else { return Ok(Lazy::Error) };
     let expr = evaluator.keep(expr);
     evaluator.eval(expr, scope)
 }

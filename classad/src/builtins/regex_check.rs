@@ -16,14 +16,14 @@ pub(crate) struct Refusal {
     pub(crate) message: String,
     /// What to write instead.
     pub(crate) hint: &'static str,
-    /// The first byte of the pattern that is meant, ...
+    /// Where the refused part begins in the pattern, in bytes.
     start: usize,
-    /// ... and one past the last.
+    /// Where it ends.
     end: usize,
 }
 
 /// Openings of groups that only a backtracking engine supports.
-const GROUPS: [(&str, &str, &str); 16] = [
+const GROUPS: [(&str, &str, &str); 13] = [
     ("(?=", "look-ahead", LOOK),
     ("(?!", "negative look-ahead", "write a second condition: `regexp(a, x) && !regexp(b, x)`"),
     ("(?<=", "look-behind", LOOK),
@@ -32,9 +32,6 @@ const GROUPS: [(&str, &str, &str); 16] = [
     ("(?|", "a branch reset", "write `(?:...)` and number the groups apart"),
     ("(?(", "a conditional group", "write two patterns: `regexp(a, x) || regexp(b, x)`"),
     ("(?R", "recursion", NESTED),
-    ("(?0", "recursion", NESTED),
-    ("(?1", "recursion", NESTED),
-    ("(?2", "recursion", NESTED),
     ("(?&", "recursion", NESTED),
     ("(?P>", "recursion", NESTED),
     ("(?P=", "a back-reference", BACK),
@@ -127,6 +124,11 @@ fn scan(pattern: &str, multi_line: bool, substitutes: bool) -> Option<Refusal> {
         let width = rest.chars().next().map_or(1, char::len_utf8);
         if let Some((opening, what, hint)) = GROUPS.iter().find(|(opening, ..)| rest.starts_with(opening)) {
             return unsupported(pattern, at, opening.len(), what, hint);
+        }
+        // `(?1)`, `(?+1)`
+        let of_group = rest.strip_prefix("(?").map(|rest| rest.trim_start_matches(['+', '-']));
+        if of_group.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit())) {
+            return unsupported(pattern, at, "(?".len(), "recursion", NESTED);
         }
         match rest.as_bytes().first() {
             Some(b'\\') => match escape(pattern, at) {

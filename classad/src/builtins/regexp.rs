@@ -159,11 +159,14 @@ fn substitute<'e>(evaluator: &mut Evaluator<'e>, call: &'e Call, scope: ScopeId,
         Ok(matching) => matching,
         Err(instead) => return Ok(instead),
     };
-    let (Some(pattern), [_, Lazy::String(text), Lazy::String(template), ..]) =
+    let (Some(pattern), [Lazy::String(source), Lazy::String(text), Lazy::String(template), ..]) =
         (&matching.pattern, matching.arguments.as_slice())
     else {
         return Ok(Lazy::Error);
     };
+    if implied.contains('g') && source.is_empty() {
+        return Ok(Lazy::Error);
+    }
     let option = |letter: char| implied.contains(letter) || matching.options.contains(letter);
     let (full, all) = (option('f'), option('g'));
     // Where the groups are is found out by a slower search.

@@ -5,7 +5,6 @@ use std::hash::BuildHasherDefault;
 use std::sync::LazyLock;
 
 use crate::ad::Ad;
-use crate::dialect::Dialect;
 use crate::eval::arena::{Arena, Made, NextMade};
 use crate::eval::bill::Bill;
 use crate::eval::costs::{MADE_AD, MADE_AD_BYTES, SCOPE_BYTES};
@@ -20,9 +19,6 @@ pub(crate) type Bounded<T> = Result<T, Limit>;
 
 /// A value, or the limit that was reached.
 pub(crate) type Outcome<'e> = Bounded<Lazy<'e>>;
-
-/// Parses the text of a call of `eval`; `None` if it is not an expression.
-pub(crate) type ParseText = fn(&str, Dialect) -> Option<Expr>;
 
 /// An ad written in an expression, and the scope around it.
 pub(crate) struct Nested<'e> {
@@ -40,8 +36,6 @@ pub(crate) struct Evaluator<'e> {
     pub(crate) env: &'e Env<'e>,
     /// Time, random seed, limits, dialect.
     pub(crate) context: &'e Context,
-    /// The parser, which is passed in because it needs the table of functions itself.
-    pub(crate) parse: ParseText,
     /// The scopes that were added during the evaluation.
     pub(super) nested: Vec<Nested<'e>>,
     /// The scopes of ads written in expressions.
@@ -76,12 +70,11 @@ pub(super) struct Meter {
 
 impl<'e> Evaluator<'e> {
     /// An evaluation that has used nothing of its limits.
-    pub(crate) fn new(env: &'e Env<'e>, context: &'e Context, arena: &'e Arena, parse: ParseText) -> Self {
+    pub(crate) fn new(env: &'e Env<'e>, context: &'e Context, arena: &'e Arena) -> Self {
         let (fuel, memory) = (context.limits.fuel, context.limits.memory);
         Self {
             env,
             context,
-            parse,
             nested: Vec::new(),
             ads: HashMap::default(),
             memo: Memo::default(),

@@ -18,7 +18,6 @@ mod walk;
 
 use crate::expr::Expr;
 use crate::name::Name;
-use crate::text::parse_expr;
 use crate::value::Value;
 use arena::Arena;
 use bill::Bill;
@@ -32,7 +31,7 @@ use scope::{Env, FrameId, ScopeId};
 /// If a limit of the context is reached; an expression cannot catch that.
 pub fn eval(expr: &Expr, env: &Env<'_>, at: FrameId, context: &Context) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    evaluation(env, context, &arena).run(|evaluator| evaluator.whole(expr, ScopeId(at.index())))
+    Evaluator::new(env, context, &arena).run(|evaluator| evaluator.whole(expr, ScopeId(at.index())))
 }
 
 /// The whole value of `expr` in the frame `at`; adds the fuel that was used to `bill`, by the ad that contains the expressions
@@ -48,7 +47,7 @@ pub fn eval_billed(
     bill: &mut Bill,
 ) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    evaluation(env, context, &arena).run(|evaluator| {
+    Evaluator::new(env, context, &arena).run(|evaluator| {
         evaluator.begin_bill(ScopeId(at.index()));
         let value = evaluator.whole(expr, ScopeId(at.index()));
         evaluator.end_bill(bill);
@@ -62,17 +61,12 @@ pub fn eval_billed(
 /// If a limit of the context is reached.
 pub fn eval_attribute(env: &Env<'_>, at: FrameId, name: &str, context: &Context) -> Result<Value, Exhausted> {
     let arena = Arena::default();
-    evaluation(env, context, &arena).run(|evaluator| {
+    Evaluator::new(env, context, &arena).run(|evaluator| {
         match evaluator.own_attribute(ScopeId(at.index()), &Name::new(name)) {
             Some((expr, scope)) => evaluator.whole(expr, scope),
             None => Ok(Value::Undefined),
         }
     })
-}
-
-/// An evaluation that can parse the text of a call of `eval`.
-pub(crate) fn evaluation<'e>(env: &'e Env<'e>, context: &'e Context, arena: &'e Arena) -> Evaluator<'e> {
-    Evaluator::new(env, context, arena, |text, dialect| parse_expr(text, dialect).ok())
 }
 
 impl<'e> Evaluator<'e> {
