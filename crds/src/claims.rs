@@ -42,7 +42,7 @@ pub struct ClaimEntry {
 
     /// When the agent votes: Now, or after the members below this one in the gang have accepted. Example:
     /// ChildrenAccepted
-    #[serde(skip_serializing_if = "AskWhen::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     #[schemars(extend("default" = "Now"))]
     pub ask_when: AskWhen,
 
@@ -69,29 +69,25 @@ pub struct ClaimEntry {
 
     /// True: the Match is committed, and the agent may start. Cannot be set back to false. Without an agent it stays
     /// false: whether the claim is committed is said by the decision of its Match. Example: true
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     #[schemars(extend("default" = false))]
     pub committed: bool,
 
     /// True: the claim is released, and the agent must stop. Cannot be set back to false; used for offers with an
     /// agent. Example: true
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     #[schemars(extend("default" = false))]
     pub release: bool,
 
     /// What the agent does under the claim: Idle, then Active, then Ended. Lost: the agent was silent for too long.
     /// Without an agent it stays Idle. Example: Active
-    #[serde(skip_serializing_if = "Activity::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     #[schemars(extend("default" = "Idle"))]
     pub activity: Activity,
 }
 
 /// Marks a field that the reader forgives but the writer may not leave out: no default reaches the schema.
 const REQUIRED: Option<()> = None;
-
-fn is_false(flag: &bool) -> bool {
-    !flag
-}
 
 /// When an agent votes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -101,12 +97,6 @@ pub enum AskWhen {
     Now,
     /// After the members below this one in the gang's tree have accepted.
     ChildrenAccepted,
-}
-
-impl AskWhen {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// An offer's answer to a claim.
@@ -142,10 +132,4 @@ pub enum Activity {
     Ended,
     /// The agent was silent for longer than its Lease allows.
     Lost,
-}
-
-impl Activity {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }

@@ -15,7 +15,7 @@ const ROOT_NAME_LENGTH_MAX: usize = 54;
 #[must_use]
 pub fn match_name(root_name: &str, root_uid: &str, attempt: i32) -> String {
     let stem: String = root_name.chars().take(ROOT_NAME_LENGTH_MAX).map(|c| if c == '.' { '-' } else { c }).collect();
-    format!("{stem}-{}", hex_digest(&format!("{root_uid}/{attempt}"), 8))
+    format!("{stem}-{:.8x}", Sha256::digest(format!("{root_uid}/{attempt}")))
 }
 
 /// How much of an owner's name is part of the name of an account, in characters.
@@ -37,16 +37,10 @@ pub fn account_name(namespace: Option<&str>, owner: Option<&str>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let of_owner = |owner: &str| {
         let stem: String = owner.chars().take(OWNER_LENGTH_MAX).map(plain).collect();
-        format!("user-{stem}-{}", hex_digest(owner, OWNER_DIGITS))
+        format!("user-{stem}-{:.OWNER_DIGITS$x}", Sha256::digest(owner))
     };
     let parts = [namespace.map(|namespace| format!("ns-{namespace}")), owner.map(of_owner)];
     parts.into_iter().flatten().collect::<Vec<_>>().join(".")
-}
-
-/// The first `digits` hex digits of the text's SHA-256.
-fn hex_digest(text: &str, digits: usize) -> String {
-    let hex: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    hex.chars().take(digits).collect()
 }
 
 #[cfg(test)]

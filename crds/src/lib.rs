@@ -71,3 +71,8 @@ pub const VERSION: &str = "v1alpha1";
 
 /// Quantities by resource. Example: `{cpus: 2, memory: 1024}`
 pub type Res = BTreeMap<String, i64>;
+
+/// Whether a field has its default, and is left out where it is written.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -51,7 +51,7 @@ pub struct MachineClassSpec {
     /// whose expression does not give a whole number is left out. Units: memory in MiB, or as a quantity such as 4Gi.
     /// Absent: one slot. Example: {cpus: Cpus - 2, memory: Memory - 4096}
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 8))]
+    #[schemars(extend("maxProperties" = 8, "x-kubernetes-validations" = crate::schemas::short_names()))]
     pub capacity: BTreeMap<String, ExprText>,
 
     /// The tolerations that are added to pods on these nodes once the nodes are claimed; at most 16. Example: [{key:

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ClaimPolicy, Res, Vote, rules, schemas};
+use crate::{ClaimPolicy, Job, Res, Vote, rules, schemas};
 
 /// Label of a Match: the metadata.uid of its root.
 pub const LABEL_ROOT_UID: &str = "gangmatch.dev/root-uid";
@@ -111,6 +111,17 @@ impl Match {
     pub fn decision(&self) -> Decision {
         self.status.as_ref().map(|status| status.decision).unwrap_or_default()
     }
+
+    /// When the claim ends at the latest, in seconds since 1970: the smaller of its own `activeDeadlineSeconds` and that of its job after it
+    /// was committed. None if it was not committed, or if neither limits it.
+    #[must_use]
+    pub fn expires_at(&self, job: Option<&Job>) -> Option<i64> {
+        let committed_at = self.status.as_ref()?.committed_at.as_ref()?.0.as_second();
+        // A gang that uses what is held for another job gets no more time by an edit of its job.
+        let of_job = job.and_then(|job| job.spec.active_deadline_seconds).map(i64::from);
+        let seconds = of_job.into_iter().chain(self.spec.active_deadline_seconds).min()?;
+        Some(committed_at.saturating_add(seconds))
+    }
 }
 
 /// A negotiation cycle.
@@ -189,7 +200,7 @@ pub struct Member {
 #[serde(default, rename_all = "camelCase")]
 pub struct MatchStatus {
     /// The decision on the claim: Pending, then Committed or Aborted; Committed, then Released. Example: Committed
-    #[serde(skip_serializing_if = "Decision::is_default")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     #[schemars(extend("default" = "Pending", "x-kubernetes-validations" = rules::decision()))]
     pub decision: Decision,
 
@@ -241,10 +252,6 @@ pub enum Decision {
 }
 
 impl Decision {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// True when nothing can follow: Aborted or Released.
     #[must_use]
     pub fn is_terminal(self) -> bool {
@@ -270,4 +277,36 @@ pub struct MemberVote {
     #[serde(skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 256))]
     pub message: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Match;
+    use crate::Job;
+
+    /// When a claim ends that was committed at 14:00:00, if its Match and its job have these limits.
+    fn ends(of_match: Value, of_job: Value) -> Option<i64> {
+        let job: Job =
+            serde_json::from_value(json!({"metadata": {}, "spec": {"activeDeadlineSeconds": of_job}})).unwrap();
+        let found: Match = serde_json::from_value(json!({
+            "metadata": {},
+            "spec": {"attempt": 1, "cycle": {"id": "1", "time": "2026-11-21T14:00:00Z", "seed": 0}, "epoch": 1,
+                "reserveTimeoutSeconds": 30, "summary": "", "rank": "0", "members": [], "activeDeadlineSeconds": of_match},
+            "status": {"decision": "Committed", "committedAt": "2026-11-21T14:00:00Z"},
+        }))
+        .unwrap();
+        let from = found.status.as_ref()?.committed_at.as_ref()?.0.as_second();
+        Some(found.expires_at(Some(&job))? - from)
+    }
+
+    #[test]
+    fn a_claim_ends_at_the_smaller_limit_of_its_match_and_its_job() {
+        assert_eq!(ends(json!(600), json!(7200)), Some(600));
+        assert_eq!(ends(json!(7200), json!(600)), Some(600));
+        assert_eq!(ends(Value::Null, json!(600)), Some(600));
+        assert_eq!(ends(Value::Null, Value::Null), None);
+        assert!(ends(json!(i64::MAX), Value::Null).is_some(), "it does not overflow");
+    }
 }

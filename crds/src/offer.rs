@@ -181,7 +181,7 @@ pub struct OfferStatus {
     pub observed_generation: Option<i64>,
 
     /// The epoch of the leader that last changed the claims. A lower value is refused. Example: 48211
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "crate::is_default")]
     #[schemars(extend("default" = 0, "x-kubernetes-validations" = rules::epoch()))]
     pub epoch: i64,
 
@@ -246,10 +246,6 @@ pub enum OfferState {
 
 fn lease_duration_seconds() -> i32 {
     200
-}
-
-fn is_zero(number: &i64) -> bool {
-    *number == 0
 }
 
 /// What all kinds of offers have in common.

@@ -63,12 +63,22 @@ impl Quantity {
             "G" => of(1000, 3),
             "T" => of(1000, 4),
             "P" => of(1000, 5),
+            "E" => of(1000, 6),
             "Ki" => of(1024, 1),
             "Mi" => of(1024, 2),
             "Gi" => of(1024, 3),
             "Ti" => of(1024, 4),
             "Pi" => of(1024, 5),
-            _ => of(10, suffix.strip_prefix(['e', 'E'])?.parse().ok()?),
+            "Ei" => of(1024, 6),
+            _ => {
+                let exponent: i32 = suffix.strip_prefix(['e', 'E'])?.parse().ok()?;
+                let power = 10_i128.checked_pow(exponent.unsigned_abs())?;
+                if exponent >= 0 {
+                    power.checked_mul(ONE)
+                } else {
+                    ONE.checked_div(power).filter(|nanos| nanos * power == ONE)
+                }
+            }
         }?;
         let scaled = digits.checked_mul(factor)?;
         (scaled.checked_rem(scale)? == 0).then_some(Quantity { nanos: scaled.checked_div(scale)? })

@@ -5,6 +5,17 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 /// Largest quantity of a resource that an offer can have or a claim can take.
 pub const QUANTITY_MAX: i64 = 1 << 40;
 
+/// How long the names of the resources of an object may be together, in characters. They stand in every Match that takes some.
+const NAMES_MAX: usize = 512;
+
+/// The rule for it.
+pub(crate) fn short_names() -> serde_json::Value {
+    serde_json::json!([{
+        "rule": format!("self.map(name, size(name)).sum() <= {NAMES_MAX}"),
+        "message": format!("names of resources have at most {NAMES_MAX} characters together"),
+    }])
+}
+
 /// An object whose keys and values are free.
 pub(crate) fn free_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
@@ -25,6 +36,7 @@ pub(crate) fn amounts(_: &mut SchemaGenerator) -> Schema {
         "type": "object",
         "maxProperties": 8,
         "additionalProperties": { "type": "integer", "format": "int64", "minimum": 0, "maximum": QUANTITY_MAX },
+        "x-kubernetes-validations": short_names(),
     })
 }
 
@@ -35,6 +47,7 @@ pub(crate) fn holding(_: &mut SchemaGenerator) -> Schema {
         "minProperties": 1,
         "maxProperties": 8,
         "additionalProperties": { "type": "integer", "format": "int64", "minimum": 1, "maximum": QUANTITY_MAX },
+        "x-kubernetes-validations": short_names(),
     })
 }
 
@@ -51,18 +64,24 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "matchLabels": {
                 "type": "object",
-                "additionalProperties": { "type": "string" },
-                "description": "Labels that are required, with their values. Example: {team: eda}",
+                "maxProperties": 32,
+                "additionalProperties": { "type": "string", "maxLength": 63 },
+                "x-kubernetes-validations": [{
+                    "rule": "self.all(key, size(key) <= 317)",
+                    "message": "keys of labels have at most 317 characters",
+                }],
+                "description": "Labels that are required, with their values; at most 32. Example: {team: eda}",
             },
             "matchExpressions": {
                 "type": "array",
+                "maxItems": 8,
                 "x-kubernetes-list-type": "atomic",
-                "description": "Further requirements; all of them must be met.",
+                "description": "Further requirements, at most 8; all of them must be met.",
                 "items": {
                     "type": "object",
                     "required": ["key", "operator"],
                     "properties": {
-                        "key": { "type": "string", "description": "The key of the label. Example: team" },
+                        "key": { "type": "string", "maxLength": 317, "description": "The key of the label. Example: team" },
                         "operator": {
                             "type": "string",
                             "enum": ["In", "NotIn", "Exists", "DoesNotExist"],
@@ -70,9 +89,10 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
                         },
                         "values": {
                             "type": "array",
+                            "maxItems": 1024,
                             "x-kubernetes-list-type": "atomic",
-                            "items": { "type": "string" },
-                            "description": "The values; only for In and NotIn. Example: [eda, cfd]",
+                            "items": { "type": "string", "maxLength": 63 },
+                            "description": "The values, at most 1024; only for In and NotIn. Example: [eda, cfd]",
                         },
                     },
                 },

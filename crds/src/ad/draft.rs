@@ -80,6 +80,6 @@ impl Draft {
         if let (Some(last), 1..) = (warnings.last_mut(), more) {
             *last = format!("and {} more warnings", more + 1);
         }
-        Advertised { ad, warnings }
+        Advertised { ad, warnings, shared_by: None, charge_weight: None }
     }
 }

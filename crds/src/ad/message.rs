@@ -1,9 +1,12 @@
 //! Turns any text into one line that is safe to show and short enough to store.
 
+use classad::is_identifier;
+
 use super::MESSAGE_LENGTH_MAX;
 
 /// One line of at most [`MESSAGE_LENGTH_MAX`] bytes: control characters escaped, the rest cut off.
-pub(crate) fn line(text: &str) -> String {
+#[must_use]
+pub fn line(text: &str) -> String {
     clip(text, MESSAGE_LENGTH_MAX)
 }
 
@@ -43,10 +46,7 @@ pub fn shows_as_written(character: char) -> bool {
 
 /// The path of a key below a field: `spec.attributes.Memory`, `spec.attributes["two words"]`.
 pub(crate) fn path(field: &str, key: &str) -> String {
-    let mut characters = key.chars();
-    let plain = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && characters.all(|next| next.is_ascii_alphanumeric() || next == '_');
-    if plain { format!("{field}.{key}") } else { format!("{field}[{key:?}]") }
+    if is_identifier(key) { format!("{field}.{key}") } else { format!("{field}[{key:?}]") }
 }
 
 #[cfg(test)]

@@ -22,11 +22,11 @@ mod workload;
 
 use classad::{Ad, Expr};
 
-use crate::conditions::reasons;
-use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer, OfferFields};
+use crate::conditions::{Finding, Holds, reasons, types};
+use crate::{AdFields, AdKind, ExprText, Job, License, Machine, Offer};
 pub use class::{capacity, check_capacity};
 use draft::Draft;
-pub use message::shows_as_written;
+pub use message::{line, shows_as_written};
 pub use policy::{CounterTerms, PolicyTerms, PreemptionRules};
 pub use size::{AD_BYTES_MAX, AD_ELEMENTS_MAX, Size};
 pub use workload::{GRACE_SECONDS_MAX, environment};
@@ -43,6 +43,10 @@ pub struct Advertised {
     pub ad: Ad,
     /// What in the object does not count, or probably means something else than was meant; one line each.
     pub warnings: Vec<String>,
+    /// The expression by whose value claims share a seat.
+    pub shared_by: Option<Expr>,
+    /// The expression that says what a claim on it costs.
+    pub charge_weight: Option<Expr>,
 }
 
 /// Why an object is not accepted: the reason and the message of its condition `Accepted`, which is False.
@@ -53,6 +57,16 @@ pub struct NotAccepted {
     pub reason: &'static str,
     /// Where, what was found, and what to write instead; one line of at most [`MESSAGE_LENGTH_MAX`] bytes.
     pub message: String,
+}
+
+/// What the condition `Accepted` of an object says: false if there is a problem.
+#[must_use]
+pub fn accepted(problem: Option<&NotAccepted>) -> Finding {
+    let (holds, reason, message) = match problem {
+        None => (Holds::True, reasons::ACCEPTED, String::new()),
+        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
+    };
+    Finding { type_: types::ACCEPTED, holds, reason, message }
 }
 
 impl NotAccepted {
@@ -97,31 +111,17 @@ pub fn machine_ad(machine: &Machine) -> Result<Advertised, NotAccepted> {
 /// # Errors
 /// As [`job_ad`]; also if `sharedBy` is no expression.
 pub fn license_ad(license: &License) -> Result<Advertised, NotAccepted> {
-    shared_by(license)?;
-    offer_ad(license)
+    let shared_by = expression("spec.sharedBy", license.spec.shared_by.as_ref())?;
+    Ok(Advertised { shared_by, ..offer_ad(license)? })
 }
 
-/// What claims on a License share a seat by.
-///
-/// # Errors
-/// If `spec.sharedBy` is no expression.
-pub fn shared_by(license: &License) -> Result<Option<Expr>, NotAccepted> {
-    let parse = |text: &ExprText| text::expression("spec.sharedBy", text, &mut Vec::new());
-    license.spec.shared_by.as_ref().map(parse).transpose()
-}
-
-/// What a claim on an offer costs.
-///
-/// # Errors
-/// If `spec.chargeWeight` is no expression.
-pub fn charge_weight(fields: &OfferFields) -> Result<Option<Expr>, NotAccepted> {
-    let parse = |text: &ExprText| text::expression("spec.chargeWeight", text, &mut Vec::new());
-    fields.charge_weight.as_ref().map(parse).transpose()
+fn expression(place: &str, text: Option<&ExprText>) -> Result<Option<Expr>, NotAccepted> {
+    text.map(|text| text::expression(place, text, &mut Vec::new())).transpose()
 }
 
 fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, NotAccepted> {
     Size::of_offer(offer).check()?;
-    charge_weight(offer.offer_fields())?;
+    let charge_weight = expression("spec.chargeWeight", offer.offer_fields().charge_weight.as_ref())?;
     let fields = offer.ad_fields();
     let mut draft = draft(fields, None)?;
     let private = private::names(fields.private.as_ref(), &mut draft)?;
@@ -130,7 +130,7 @@ fn offer_ad<O: Offer>(offer: &O) -> Result<Advertised, NotAccepted> {
     system::apply_offer(&mut draft, offer.capacity(), offer.node_name());
     dynamic::apply(&mut draft, offer.offer_fields(), offer.status());
     private::apply(&mut draft, &private);
-    Ok(draft.finish())
+    Ok(Advertised { charge_weight, ..draft.finish() })
 }
 
 fn draft(fields: &AdFields, gang_rank: Option<&ExprText>) -> Result<Draft, NotAccepted> {

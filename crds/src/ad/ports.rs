@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use classad::{Ad, Expr, Name, Value, equated, is_language_word, is_scope_word, references, similar};
+use classad::{Ad, Expr, Name, Value, equated, is_identifier, is_language_word, is_scope_word, references, similar};
 
 use super::draft::Draft;
 use super::system::OFFER;
@@ -139,11 +139,7 @@ fn label(place: &str, port: &Expr) -> Result<String, NotAccepted> {
         (None, _) => String::new(),
     };
     let quoted = message::quote(&if label.is_empty() { expr.to_string() } else { label.clone() });
-    let bytes = label.as_bytes();
-    let named = bytes.first().is_some_and(|first| first.is_ascii_alphabetic() || *first == b'_')
-        && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-        && bytes.len() <= LABEL_LENGTH_MAX;
-    if !named {
+    if !is_identifier(&label) || label.len() > LABEL_LENGTH_MAX {
         let what = format!(
             "found the label {quoted}; write a letter or underscore, then letters, digits, underscores, at most {LABEL_LENGTH_MAX}"
         );

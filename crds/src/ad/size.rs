@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::Value;
 
 use super::NotAccepted;
@@ -44,9 +44,12 @@ impl Size {
         let mut size = Size::default();
         size.metadata(offer.meta());
         size.fields(offer.ad_fields());
-        for declared in &offer.offer_fields().dynamic_attributes {
+        let fields = offer.offer_fields();
+        for declared in &fields.dynamic_attributes {
             size.text(declared.min_change.as_ref());
         }
+        size.text(fields.charge_weight.as_ref());
+        size.selector(fields.allowed_namespaces.as_ref().and_then(|allowed| allowed.selector.as_ref()));
         size.literals(offer.status().map(|status| &status.attributes));
         size
     }
@@ -82,6 +85,19 @@ impl Size {
         metadata.finalizers.iter().flatten().for_each(|name| self.string(name));
         for owner in metadata.owner_references.iter().flatten() {
             [&owner.api_version, &owner.kind, &owner.name, &owner.uid].into_iter().for_each(|text| self.string(text));
+        }
+    }
+
+    fn selector(&mut self, selector: Option<&LabelSelector>) {
+        let labels = selector.and_then(|selector| selector.match_labels.as_ref());
+        for (name, value) in labels.into_iter().flatten() {
+            self.string(name);
+            self.string(value);
+        }
+        let requirements = selector.and_then(|selector| selector.match_expressions.as_ref());
+        for requirement in requirements.into_iter().flatten() {
+            self.string(&requirement.key);
+            requirement.values.iter().flatten().for_each(|value| self.string(value));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Advertised, MESSAGE_LENGTH_MAX, NotAccepted, WARNINGS_MAX, job_ad, license_ad, machine_ad, shared_by};
+use super::{Advertised, MESSAGE_LENGTH_MAX, NotAccepted, WARNINGS_MAX, job_ad, license_ad, machine_ad};
 use crate::{Job, License, Machine};
 
 mod forms;

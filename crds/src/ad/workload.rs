@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use classad::Expr;
+use classad::{Expr, is_identifier};
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::draft::Draft;
@@ -33,7 +34,7 @@ pub fn environment(job: &Job) -> Result<BTreeMap<String, Expr>, NotAccepted> {
     let mut all = BTreeMap::new();
     for (name, source) in job.spec.workload.iter().flat_map(|workload| &workload.env) {
         let place = format!("spec.workload.env.{name}");
-        if !is_variable(name) {
+        if !is_identifier(name) {
             let message =
                 format!("{place}: found the name `{name}`; write letters, digits and underscores, no digit first");
             return Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message));
@@ -43,11 +44,6 @@ pub fn environment(job: &Job) -> Result<BTreeMap<String, Expr>, NotAccepted> {
     Ok(all)
 }
 
-fn is_variable(name: &str) -> bool {
-    let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
-    name.starts_with(letter) && name.chars().all(|c| letter(c) || c.is_ascii_digit())
-}
-
 /// Whether the workload is one; warns of fields that the API server does not know and leaves out.
 ///
 /// # Errors
@@ -55,13 +51,11 @@ fn is_variable(name: &str) -> bool {
 pub(super) fn check(job: &Job, draft: &mut Draft) -> Result<(), NotAccepted> {
     environment(job)?;
     let Some(Workload { job_template: Some(template), .. }) = &job.spec.workload else { return Ok(()) };
-    if let Some(problem) = template_problem(template) {
-        let message = format!("spec.workload.jobTemplate{problem}");
-        return Err(NotAccepted::new(reasons::WORKLOAD_INVALID, &message));
-    }
     let whole = Value::Object(template.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
-    let known = serde_json::from_value::<JobTemplateSpec>(whole.clone()).and_then(serde_json::to_value);
-    if let Ok(known) = known {
+    let read = read_template(&whole).map_err(|problem| {
+        NotAccepted::new(reasons::WORKLOAD_INVALID, &format!("spec.workload.jobTemplate{problem}"))
+    })?;
+    if let Ok(known) = serde_json::to_value(read) {
         unknown_fields("spec.workload.jobTemplate", &whole, &known, &mut draft.warnings);
     }
     Ok(())
@@ -96,15 +90,22 @@ fn unknown_fields(place: &str, written: &Value, known: &Value, warnings: &mut Ve
     }
 }
 
-/// What is wrong with a template, after its path.
-fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
-    if let Some(name) = template.keys().find(|name| !["metadata", "spec"].contains(&name.as_str())) {
-        return Some(format!(".{name}: a JobTemplateSpec has only metadata and spec; remove it"));
+/// Reads a template.
+///
+/// # Errors
+/// What is wrong with it, after its path.
+fn read_template(whole: &Value) -> Result<JobTemplateSpec, String> {
+    let mut names = whole.as_object().into_iter().flat_map(serde_json::Map::keys);
+    if let Some(name) = names.find(|name| !["metadata", "spec"].contains(&name.as_str())) {
+        return Err(format!(".{name}: a JobTemplateSpec has only metadata and spec; remove it"));
     }
-    let whole = Value::Object(template.iter().map(|(name, value)| (name.clone(), value.clone())).collect());
-    if let Err(error) = serde_json::from_value::<JobTemplateSpec>(whole.clone()) {
-        return Some(format!(": not a valid JobTemplateSpec: {error}"));
-    }
+    let read =
+        JobTemplateSpec::deserialize(whole).map_err(|error| format!(": not a valid JobTemplateSpec: {error}"))?;
+    template_problem(whole).map_or(Ok(read), Err)
+}
+
+/// What of a template cannot be under a claim, after its path.
+fn template_problem(whole: &Value) -> Option<String> {
     let has = |path: &str| whole.pointer(path).is_some_and(|value| !value.is_null());
     for (path, why) in [
         ("/spec/selector", "Kubernetes sets the selector of a batch Job; remove it"),
@@ -116,10 +117,10 @@ fn template_problem(template: &BTreeMap<String, Value>) -> Option<String> {
             return Some(format!("{}: {why}", path.replace('/', ".")));
         }
     }
-    if let Some(problem) = metadata_problem(&whole).or_else(|| grace_problem(&whole)) {
+    if let Some(problem) = metadata_problem(whole).or_else(|| grace_problem(whole)) {
         return Some(problem);
     }
-    if let Some(place) = reserved_key(&whole) {
+    if let Some(place) = reserved_key(whole) {
         return Some(format!("{place}: only the controller can set labels and annotations of {GROUP}; remove it"));
     }
     let containers = whole.pointer("/spec/template/spec/containers").and_then(Value::as_array);
@@ -204,7 +205,7 @@ mod tests {
     use serde_json::json;
 
     fn problem(template: Value) -> Option<String> {
-        template_problem(&serde_json::from_value(template).unwrap())
+        read_template(&template).err()
     }
 
     #[test]
@@ -330,7 +331,7 @@ mod tests {
 
     #[test]
     fn variables_have_names_of_variables() {
-        assert!(["A", "_b1", "LM_LICENSE_FILE"].into_iter().all(is_variable));
-        assert!(!["", "1A", "A-B", "A.B", "Ä"].into_iter().any(is_variable));
+        assert!(["A", "_b1", "LM_LICENSE_FILE"].into_iter().all(is_identifier));
+        assert!(!["", "1A", "A-B", "A.B", "Ä"].into_iter().any(is_identifier));
     }
 }

@@ -130,6 +130,14 @@ fn rows(matched: &Value) -> Vec<Row> {
             batch(&json!({}), &json!({"gangmatch.dev/created-by": "mallory"})),
         ),
         create("create a Pod with the annotation `gangmatch.dev/members`", pod),
+        create(
+            "create a batch Job with the label `gangmatch.dev/ad`",
+            batch(&json!({"gangmatch.dev/ad": "needs-sim"}), &json!({})),
+        ),
+        create(
+            "create a batch Job with the label `jobset.sigs.k8s.io/jobset-name`",
+            batch(&json!({"jobset.sigs.k8s.io/jobset-name": "another"}), &json!({})),
+        ),
         patch(
             "set the label `gangmatch.dev/offers` of the namespace",
             "namespace/HERE",

@@ -1,6 +1,7 @@
 //! Offers for which an agent speaks, on a real API server: `gangmatch-agent`, agents that nobody wrote, and one made of the
 //! commands that `docs/agents.md` shows.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
@@ -322,6 +323,26 @@ fn an_agent_that_is_cut_off_stops_before_its_work_is_lost() {
     here.shows("gmj/j", "Claimed", "AgentLost");
     here.apply(&machine("other"));
     here.shows("gmj/j", "Claimed", "Committed");
+}
+
+#[test]
+fn while_work_takes_long_to_stop_the_lease_is_renewed() {
+    let here = Stage::shared().namespace("slow-stop");
+    here.apply(&voting(&here, "m", SHORT));
+    let load = Load::new(&here);
+    let begun = here.access().processes().folder().join(format!("begun-{}", here.name));
+    let run = format!("--run=trap '' TERM; echo >{}; while :; do sleep 0.1; done", begun.display());
+    let _agent = Agent::start(&here, "Machine", "m", &[&load.flag(), &run, OFTEN, "--stop-seconds=50"]);
+    here.apply(&job("j"));
+    here.until("the work to begin", || begun.exists().then_some(()));
+    here.merge("gmj/j", r#"{"spec": {"done": true}}"#);
+    here.until("its release", || is_true(&here, "gmm/m", "release").then_some(()));
+    let mut seen = BTreeSet::new();
+    here.until("the Lease to be renewed twice", || {
+        seen.insert(text(&here.get("lease/gangmatch-machine-m"), "/spec/renewTime"));
+        (seen.len() > 2).then_some(())
+    });
+    assert_eq!(here.entries("gmm/m"), 1, "its work has not ended");
 }
 
 #[test]

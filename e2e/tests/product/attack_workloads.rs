@@ -6,7 +6,7 @@ use testbed::control_plane::stages::ENDS;
 use crate::attack_identity::{as_user, with_users};
 use crate::held::{ad, define_job_sets, derived, free, node, served};
 use crate::nodes::{class, machine_of, nodes, offered};
-use crate::stage::{Namespace, Stage, name, text};
+use crate::stage::{Namespace, Stage, license, name, text};
 
 /// A batch Job of bob's whose template names alice as its creator.
 fn forged(name: &str, labels: &Value) -> Value {
@@ -61,14 +61,14 @@ fn fill(here: &Namespace, user: &str, object: &str) {
         assert!(told.as_ref().err().is_none_or(|told| told.contains("request is too large")), "{told:?}");
         told.is_ok()
     };
-    let (mut begun, mut count) = (0, 1024);
+    let (mut begun, mut count) = (0, 256);
     while count > 0 {
         match is_stored((begun..begun + count).map(|number| (format!("p{number}"), json!("x".repeat(13)))).collect()) {
             true => begun += count,
             false => count /= 2,
         }
     }
-    assert!(begun > 1024, "only {begun} labels");
+    assert!(begun > 256, "only {begun} labels");
     // The last bytes: labels that are there become longer.
     let (mut grown, mut count) = (0, 64);
     while count > 0 {
@@ -86,7 +86,7 @@ fn y2_a_pod_too_large_to_be_deleted_keeps_no_seat() {
     node(&here, "m");
     // Large from the start, so that few labels fill it.
     let env: Vec<Value> =
-        (0..10).map(|number| json!({"name": format!("E{number}"), "value": "x".repeat(130_000)})).collect();
+        (0..12).map(|number| json!({"name": format!("E{number}"), "value": "x".repeat(128_000)})).collect();
     let container = json!({"name": "sim", "image": "sim:1", "env": env});
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fat", "labels": {"gangmatch.dev/ad": "needs-sim"}},
         "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}});
@@ -165,6 +165,32 @@ fn y3_a_job_set_that_is_resumed_again_and_again_keeps_no_seat() {
     free(&here, &["gml/l"]);
 }
 
+/// A batch Job that is taken for one of the JobSet's would keep its claim, or end it.
+#[test]
+fn y5_nothing_gets_into_the_job_set_of_another_user() {
+    let here = with_users("y5", &[("bob", "edit")]);
+    let labels = json!({"jobset.sigs.k8s.io/jobset-name": "hers"});
+    let mut child = forged("child", &json!({}));
+    child["spec"]["template"]["metadata"] = json!({});
+    let create = |child: &Value| as_user(&here, "bob", &["create", "-f", "-"], Some(&child.to_string()));
+    create(&child).unwrap();
+    child["metadata"] = json!({"name": "labelled", "labels": labels});
+    let told = create(&child).unwrap_err();
+    assert!(told.contains("needs the right to update the JobSet that it names"), "{told}");
+    let relabel =
+        |user, child: &str| as_user(&here, user, &["label", child, "jobset.sigs.k8s.io/jobset-name=hers"], None);
+    let told = relabel("bob", "job.batch/child").unwrap_err();
+    assert!(told.contains("needs the right to update the JobSet that it names"), "{told}");
+    // It is about no other label, and about no JobSet that is one's own.
+    as_user(&here, "bob", &["label", "job.batch/child", "rack=1"], None).unwrap();
+    let rules = json!([{"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "resourceNames": ["hers"], "verbs": ["update"]}]);
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "hers"}, "rules": rules});
+    here.kubectl(&["create", "-f", "-"], Some(&role.to_string()));
+    here.kubectl(&["create", "rolebinding", "hers", "--role=hers", "--user=bob"], None);
+    here.until("bob to get the right", || relabel("bob", "job.batch/child").ok());
+    create(&child).unwrap();
+}
+
 #[test]
 fn y4_who_administers_a_namespace_takes_no_machine_out_of_its_class() {
     let here = with_users("y4", &[("ann", "admin")]);
@@ -181,7 +207,114 @@ fn y4_who_administers_a_namespace_takes_no_machine_out_of_its_class() {
         assert!(told.contains("verb advertise on its node"), "{references}: {told}");
     }
     as_user(&here, "ann", &["label", &machine, "rack=1"], None).unwrap();
+    // Nor is it offered on other terms for as long as the controller takes to reset it.
+    for terms in [
+        json!({"constraint": "other.Owner == \"ann\""}),
+        json!({"rank": "1"}),
+        json!({"capacity": {"slots": 9}}),
+        json!({"allowedNamespaces": {"from": "All"}}),
+    ] {
+        let patch = json!({"spec": terms}).to_string();
+        let told = as_user(&here, "ann", &["patch", &machine, "--type=merge", "-p", &patch], None).unwrap_err();
+        assert!(told.contains("on what terms a Machine of a MachineClass is offered"), "{terms}: {told}");
+    }
+    as_user(&here, "ann", &["patch", &machine, "--type=merge", "-p", r#"{"spec": {"stopPolicy": "Hold"}}"#], None)
+        .unwrap();
     // Who may offer the node may, and so may Kubernetes, for a class that is deleted without its Machines.
     here.access().kubectl_text(&["delete", "gmc", &here.name, "--cascade=orphan"], None).unwrap();
     assert_eq!(here.get(&machine).pointer("/metadata/ownerReferences"), None);
+}
+
+/// What a pod was created by shows in its `generateName`, when its controller has gone: a seat is not free before it has ended.
+#[test]
+fn y6_an_orphaned_pod_keeps_its_seat_until_it_ends() {
+    let here = with_users("y6", &[("bob", "edit")]);
+    node(&here, "m");
+    here.apply(&license("l", "sim", 1, 1));
+    let template = json!({"spec": {"completionMode": "Indexed", "completions": 1, "template": {"metadata": {"annotations": {ENDS: "never"}},
+        "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [{"name": "sim", "image": "sim:1"}]}}}});
+    // So long that the job controller cuts it in the names of pods.
+    let name = format!("long-{}", "x".repeat(44));
+    let ports = json!([{"label": "cpu", "constraint": "cpu.Type == \"Machine\""},
+        {"label": "seat", "constraint": "seat.Type == \"License\""}]);
+    let job = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": name},
+        "spec": {"ports": ports, "workload": {"jobTemplate": template}}});
+    as_user(&here, "bob", &["create", "-f", "-"], Some(&job.to_string())).unwrap();
+    let job = format!("gmj/{name}");
+    here.wait(&job, "jsonpath={.status.phase}=Running");
+    let pod = text(&here.list("pods")[0], "/metadata/name");
+    let patch = r#"{"metadata": {"generateName": "x-"}}"#;
+    let told = as_user(&here, "bob", &["patch", "pod", &pod, "--type=merge", "-p", patch], None).unwrap_err();
+    assert!(told.contains("cannot be changed"), "{told}");
+    let made = text(&here.list("gmatch")[0], "/metadata/name");
+    as_user(&here, "bob", &["delete", "job.batch", &made, "--cascade=orphan"], None).unwrap();
+    here.until("the claim to be over", || {
+        (text(&here.list("gmatch")[0], "/status/decision") == "Released").then_some(())
+    });
+    as_user(&here, "bob", &["delete", "pod", &pod, "--wait=false"], None).unwrap();
+    here.until("the seat to be free", || {
+        let is_free = here.entries("gml/l") == 0;
+        is_free.then(|| assert!(here.list("pods").is_empty(), "its pod has not ended"))
+    });
+    here.wait(&job, "Finished");
+}
+
+/// The label makes the controller create a Job: only for users who could do it themselves.
+#[test]
+fn y7_who_may_create_no_job_asks_for_none_with_a_label() {
+    let here = with_users("y7", &[]);
+    ad(&here, &[]);
+    let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get"]},
+        {"apiGroups": ["gangmatch.dev"], "resources": ["jobs"], "verbs": ["get"]}]);
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "pods"}, "rules": rules});
+    here.kubectl(&["create", "-f", "-"], Some(&role.to_string()));
+    here.kubectl(&["create", "rolebinding", "pods", "--role=pods", "--user=carl"], None);
+    let pod = |name: &str, labels: Value| {
+        let spec = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
+        let pod =
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec});
+        as_user(&here, "carl", &["create", "-f", "-"], Some(&pod.to_string()))
+    };
+    here.until("carl to get the right", || pod("plain", json!({})).ok());
+    let told = pod("labelled", json!({"gangmatch.dev/ad": "needs-sim"})).unwrap_err();
+    assert!(told.contains("need the right to create jobs.gangmatch.dev"), "{told}");
+}
+
+/// One that is so long would be stored in each Match that takes some of it, until its decision could not be stored any more.
+#[test]
+fn y8_names_of_resources_are_short() {
+    let here = with_users("y8", &[("bob", "admin")]);
+    let offer = |names: &[String]| {
+        let capacity: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), json!(1))).collect();
+        let license = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "License", "metadata": {"name": format!("l{}", names.len())},
+            "spec": {"capacity": capacity}});
+        as_user(&here, "bob", &["create", "-f", "-"], Some(&license.to_string()))
+    };
+    let names: Vec<String> = ["a", "b", "c", "d"].map(|name| name.repeat(129)).into();
+    let told = offer(&names).unwrap_err();
+    assert!(told.contains("names of resources have at most 512 characters together"), "{told}");
+    offer(&names[..3]).unwrap();
+    // All that is said of them fits, too: what is taken of them can be given back.
+    here.wait("gml/l3", "Ready");
+    assert!(text(&here.get("gml/l3"), "/status/used").chars().count() <= 256);
+}
+
+/// A JobSet that is resumed after it was given back has batch Jobs whose templates still have the claim's label.
+#[test]
+fn y10_a_batch_job_that_goes_on_making_pods_of_a_claim_is_suspended() {
+    let here = Stage::own_with(&[], &["workloads.stopTimeoutSeconds=2"]).namespace("y10");
+    ad(&here, &[]);
+    define_job_sets(&here);
+    served(&here);
+    started(&here, "mine");
+    let claim = text(&here.list("gmatch")[0], "/metadata/uid");
+    let mut child = forged("mine-w-0", &json!({}));
+    child["spec"]["backoffLimit"] = json!(1_000_000);
+    child["spec"]["template"]["metadata"] = json!({"labels": {"gangmatch.dev/match-uid": claim}});
+    here.kubectl(&["create", "-f", "-"], Some(&child.to_string()));
+    here.until("its pod", || (here.list("pods").len() == 1).then_some(()));
+    here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
+    free(&here, &["gml/l"]);
+    assert_eq!(here.get("job.batch/mine-w-0").pointer("/spec/suspend"), Some(&json!(true)));
+    assert!(here.list("pods").is_empty());
 }

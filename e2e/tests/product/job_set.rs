@@ -23,6 +23,16 @@ fn sources() -> Option<PathBuf> {
     folder
 }
 
+/// A kubeconfig with the rights that JobSet's own manifests give its controller, and no others: the policies are to let it do its work.
+fn own_account(here: &Namespace, sources: &Path) -> PathBuf {
+    let roles = sources.join("config/components/rbac/role.yaml");
+    here.kubectl(&["apply", "-f", &roles.display().to_string()], None);
+    let account = format!("--serviceaccount={}:jobset", here.name);
+    here.kubectl(&["create", "serviceaccount", "jobset"], None);
+    here.kubectl(&["create", "clusterrolebinding", "jobset", "--clusterrole=manager-role", &account], None);
+    here.access().service_account(&here.name, "jobset").unwrap()
+}
+
 /// Installs the kind, its webhooks and its controller. What serves the webhooks has the API server's own certificate.
 fn install(here: &Namespace, sources: &Path) {
     let processes = here.access().processes();
@@ -38,11 +48,11 @@ fn install(here: &Namespace, sources: &Path) {
     let bases = sources.join("config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml");
     here.kubectl(&["apply", "--server-side", "-f", &bases.display().to_string()], None);
     served(here);
-    let admin = here.access().kubeconfig().display().to_string();
+    let own_account = own_account(here, sources).display().to_string();
     let command = [
         sources.join("manager").display().to_string(),
         format!("--config={}", own.join("config.yaml").display()),
-        format!("--kubeconfig={admin}"),
+        format!("--kubeconfig={own_account}"),
         format!("--health-probe-bind-address=127.0.0.1:{health}"),
         "--metrics-bind-address=0".to_owned(),
     ];
