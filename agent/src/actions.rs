@@ -1,13 +1,14 @@
 //! What the agent does: values published, votes cast, work begun and ended, each write with what came of it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crds::ClaimPolicy;
+use futures::future::join_all;
 use jiff::Timestamp;
 
 use crate::agent::{Agent, REST};
 use crate::choice::{Choice, Reader, choose};
-use crate::cluster::{AgentOffer, Answer};
+use crate::cluster::AgentOffer;
 use crate::lmstat;
 use crate::measure::{Measured, Seats};
 use crate::tasks::{Task, Work};
@@ -37,8 +38,8 @@ impl<K: AgentOffer> Agent<K> {
         let changed = self.external_usage(offer).filter(|seats| *seats != known);
         let Some(patch) = patches::publish(&attributes, changed) else { return };
         match self.cluster.publish(&patch, self.within()).await {
-            Answer::Done(found) => self.see(found),
-            Answer::Refused(why) | Answer::Lost(why) => {
+            Ok(found) => self.see(found),
+            Err(why) => {
                 tracing::warn!(why, "values could not be published; retrying");
                 self.rest_until = Instant::now() + REST;
             }
@@ -51,12 +52,7 @@ impl<K: AgentOffer> Agent<K> {
             Task::Halt(claim) => {
                 if let Some((_, job)) = self.works.remove(&claim) {
                     tracing::info!(claim, "stopping the work");
-                    job.end(if self.lease_lapsed() {
-                        self.config.stop().min(self.silence() / 6)
-                    } else {
-                        self.config.stop()
-                    })
-                    .await;
+                    self.stop(job).await;
                 }
                 true
             }
@@ -72,6 +68,29 @@ impl<K: AgentOffer> Agent<K> {
             Task::Resume(claim) => {
                 let now = Timestamp::now().to_string();
                 self.write(&claim, patches::resume(&claim, &now)).await && self.work(&claim)
+            }
+        }
+    }
+
+    /// Stops work. Other work goes on, so the Lease is renewed meanwhile. If it expires all the same, work ends before that is seen.
+    async fn stop(&mut self, job: Job) {
+        if self.lease_lapsed() {
+            return job.end(self.config.stop().min(self.silence() / 6)).await;
+        }
+        self.stop_all(vec![job]).await;
+    }
+
+    /// Stops work, and renews the Lease until it has ended.
+    pub(crate) async fn stop_all(&mut self, jobs: Vec<Job>) {
+        let (hurry, stop): (Vec<_>, _) = (jobs.iter().map(Job::hurry).collect(), self.config.stop());
+        let mut end = std::pin::pin!(join_all(jobs.into_iter().map(|job| job.end(stop))));
+        loop {
+            tokio::select! {
+                _ = &mut end => return,
+                () = tokio::time::sleep(REST) => self.keep_lease().await,
+            }
+            if self.lease_lapsed() {
+                hurry.iter().for_each(|hurry| _ = hurry.try_send(Duration::ZERO));
             }
         }
     }
@@ -115,17 +134,17 @@ impl<K: AgentOffer> Agent<K> {
 
     /// Writes into an entry; true if it was taken.
     async fn write(&mut self, claim: &str, patch: serde_json::Value) -> bool {
-        match self.cluster.turn(patch, self.within()).await {
-            Answer::Done(found) => {
+        match self.cluster.patch(patch, self.within()).await {
+            Ok(found) => {
                 self.see(found);
                 true
             }
-            Answer::Refused(why) | Answer::Lost(why) => {
+            Err(why) => {
                 tracing::warn!(claim, why, "the status could not be written; reading the offer again");
                 match self.cluster.read(self.within()).await {
-                    Answer::Done(Some(found)) => self.see(found),
-                    Answer::Done(None) => self.gone(),
-                    Answer::Refused(_) | Answer::Lost(_) => {}
+                    Ok(Some(found)) => self.see(found),
+                    Ok(None) => self.gone(),
+                    Err(_) => {}
                 }
                 false
             }

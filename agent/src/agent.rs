@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::cluster::{AgentOffer, Answer, Cluster};
+use crate::cluster::{AgentOffer, Cluster};
 use crate::config::Config;
 use crate::host::Memory;
 use crate::measure::{Measured, measure};
@@ -158,7 +158,8 @@ impl<K: AgentOffer> Agent<K> {
         tasks(view, &works, self.lease_lapsed())
     }
 
-    async fn keep_lease(&mut self) {
+    /// Renews the Lease, if it is time for that.
+    pub(crate) async fn keep_lease(&mut self) {
         let third = self.silence() / 3;
         if self.offer().is_none() || self.renewed.is_some_and(|renewed| renewed.elapsed() < third) {
             return;
@@ -166,8 +167,8 @@ impl<K: AgentOffer> Agent<K> {
         let (sent, within) = (Instant::now(), self.within());
         let seconds = i32::try_from(self.silence().as_secs()).unwrap_or(i32::MAX);
         match self.cluster.renew(seconds, true, within).await {
-            Answer::Done(()) => self.renewed = Some(sent),
-            Answer::Refused(why) | Answer::Lost(why) => {
+            Ok(()) => self.renewed = Some(sent),
+            Err(why) => {
                 tracing::warn!(why, "the Lease could not be renewed; retrying");
                 self.rest_until = Instant::now() + REST;
             }
@@ -206,11 +207,10 @@ impl<K: AgentOffer> Agent<K> {
     /// Stops what it runs, and gives the Lease back: nothing more is offered. The claims stand, and the next agent goes on
     /// with them.
     pub(crate) async fn shutdown(mut self) {
-        for (_, (_, job)) in std::mem::take(&mut self.works) {
-            job.end(self.config.stop()).await;
-        }
+        let jobs = std::mem::take(&mut self.works).into_values().map(|(_, job)| job).collect();
+        self.stop_all(jobs).await;
         let within = self.within();
-        self.cluster.renew(20, false, within).await;
+        self.cluster.renew(20, false, within).await.ok();
         tracing::info!("stopped");
     }
 }

@@ -30,26 +30,8 @@ pub(crate) trait AgentOffer:
 
 impl<K: Offer + Advertises + ReadTrimmed + Resource<Scope = NamespaceResourceScope>> AgentOffer for K {}
 
-/// What came of a request.
-#[derive(Debug)]
-pub(crate) enum Answer<K> {
-    /// Done; the object as it is now.
-    Done(K),
-    /// A test or a rule said no: the object has moved on.
-    Refused(String),
-    /// The outcome is not known, or no answer came.
-    Lost(String),
-}
-
-impl<K> Answer<K> {
-    fn map<T>(self, make: impl FnOnce(K) -> T) -> Answer<T> {
-        match self {
-            Answer::Done(object) => Answer::Done(make(object)),
-            Answer::Refused(why) => Answer::Refused(why),
-            Answer::Lost(why) => Answer::Lost(why),
-        }
-    }
-}
+/// What came of a request: the object as it is now, or why that is not known.
+pub(crate) type Answer<K> = Result<K, String>;
 
 /// The API server, as far as this agent needs it.
 pub(crate) struct Cluster<K> {
@@ -96,12 +78,8 @@ impl<K: AgentOffer> Cluster<K> {
     }
 
     /// Patches the status of the offer, operation by operation.
-    pub(crate) async fn turn(&self, patch: Value, within: Duration) -> Answer<K> {
-        let patch: json_patch::Patch = match serde_json::from_value(patch) {
-            Ok(patch) => patch,
-            Err(error) => return Answer::Refused(error.to_string()),
-        };
-        let patch = Patch::<Value>::Json(patch);
+    pub(crate) async fn patch(&self, patch: Value, within: Duration) -> Answer<K> {
+        let patch = Patch::<Value>::Json(serde_json::from_value(patch).map_err(|error| error.to_string())?);
         answered(self.offers.patch_status(&self.name, &params(), &patch), within).await.map(|sent| sent.0)
     }
 
@@ -118,28 +96,17 @@ impl<K: AgentOffer> Cluster<K> {
     /// Renews the Lease, or gives it back.
     pub(crate) async fn renew(&mut self, silence_seconds: i32, holds: bool, within: Duration) -> Answer<()> {
         if self.known.is_none() {
-            match answered(self.leases.get_opt(&self.lease.name), within).await {
-                Answer::Done(found) => self.known = found.map(|sent| sent.0),
-                Answer::Refused(why) | Answer::Lost(why) => return Answer::Lost(why),
-            }
+            self.known = answered(self.leases.get_opt(&self.lease.name), within).await?.map(|sent| sent.0);
         }
         let next = Trimmed(self.next_lease(silence_seconds, holds));
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let answer = match &self.known {
-            Some(_) => answered(self.leases.replace(&self.lease.name, &params, &next), within).await,
-            None => answered(self.leases.create(&params, &next), within).await,
+        // If the write fails, the Lease is read again.
+        let written = match self.known.take() {
+            Some(_) => answered(self.leases.replace(&self.lease.name, &params, &next), within).await?,
+            None => answered(self.leases.create(&params, &next), within).await?,
         };
-        match answer {
-            Answer::Done(written) => {
-                self.known = Some(written.0);
-                Answer::Done(())
-            }
-            // what it was is read again
-            Answer::Refused(why) | Answer::Lost(why) => {
-                self.known = None;
-                Answer::Lost(why)
-            }
-        }
+        self.known = Some(written.0);
+        Ok(())
     }
 
     fn next_lease(&self, silence_seconds: i32, holds: bool) -> Lease {
@@ -163,10 +130,11 @@ fn params() -> PatchParams {
 
 async fn answered<T>(request: impl Future<Output = Result<T, Error>>, within: Duration) -> Answer<T> {
     match timeout(within, request).await {
-        Err(_) => Answer::Lost(format!("no answer within {} ms", within.as_millis())),
-        Ok(Ok(found)) => Answer::Done(found),
-        Ok(Err(Error::Api(status))) if matches!(status.code, 409 | 422) => Answer::Refused(status.message.clone()),
-        Ok(Err(Error::Api(status))) => Answer::Lost(format!("{} {}: {}", status.code, status.reason, status.message)),
-        Ok(Err(error)) => Answer::Lost(error.to_string()),
+        Err(_) => Err(format!("no answer within {} ms", within.as_millis())),
+        Ok(Ok(found)) => Ok(found),
+        // Another writer was faster, or a rule forbids it.
+        Ok(Err(Error::Api(status))) if matches!(status.code, 409 | 422) => Err(status.message.clone()),
+        Ok(Err(Error::Api(status))) => Err(format!("{} {}: {}", status.code, status.reason, status.message)),
+        Ok(Err(error)) => Err(error.to_string()),
     }
 }

@@ -14,7 +14,7 @@ use crate::guard::STOP;
 #[derive(Debug)]
 pub(crate) struct Job {
     /// Dropped, it kills the work and waits for nothing.
-    stop: Option<mpsc::Sender<Duration>>,
+    stop: mpsc::Sender<Duration>,
     ended: tokio::task::JoinHandle<()>,
 }
 
@@ -30,7 +30,7 @@ impl Job {
         claim: &str,
         done: mpsc::UnboundedSender<String>,
     ) -> std::io::Result<Job> {
-        let (stop, stopped) = mpsc::channel(1);
+        let (stop, stopped) = mpsc::channel(2);
         let ended = match command {
             None => tokio::spawn(async move {
                 let mut stopped = stopped;
@@ -45,14 +45,17 @@ impl Job {
                 tokio::spawn(watch(guard, stopped, claim.to_owned(), done))
             }
         };
-        Ok(Job { stop: Some(stop), ended })
+        Ok(Job { stop, ended })
+    }
+
+    /// What makes the work end at once that is being stopped.
+    pub(crate) fn hurry(&self) -> mpsc::Sender<Duration> {
+        self.stop.clone()
     }
 
     /// Stops it; when this returns, it has ended.
-    pub(crate) async fn end(mut self, grace: Duration) {
-        if let Some(stop) = self.stop.take() {
-            stop.send(grace).await.ok();
-        }
+    pub(crate) async fn end(self, grace: Duration) {
+        self.stop.send(grace).await.ok();
         self.ended.await.ok();
     }
 }
@@ -74,7 +77,11 @@ async fn watch(
             if let (Some(input), Some(grace)) = (&mut input, grace)
                 && input.write_all(&[STOP]).await.is_ok()
             {
-                timeout(grace, guard.wait()).await.ok();
+                tokio::select! {
+                    _ = timeout(grace, guard.wait()) => {}
+                    // it is to end at once
+                    _ = stopped.recv() => {}
+                }
             }
             // the end of its input: now it kills
             drop(input);

@@ -203,8 +203,7 @@ impl Config {
     /// the same name.
     pub(crate) fn identity(&self, process: u32, started: jiff::Timestamp) -> String {
         let mark = Sha256::digest(format!("{} {process} {}", self.name, started.as_nanosecond()));
-        let mark: String = mark.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-        format!("{}_{mark}", self.name)
+        format!("{}_{mark:.8x}", self.name)
     }
 
     /// Where workloads are started.

@@ -8,7 +8,7 @@ use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessR
 use kube::api::{Api, ListParams, PostParams};
 use kube::core::{Request, Status};
 use kube::{Client, Error, Resource};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use pool::WorkloadScope;
 use serde::de::IgnoredAny;
 use tokio::sync::Notify;
@@ -32,13 +32,9 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    fn missing(&self) -> MutexGuard<'_, Option<String>> {
-        self.missing.lock()
-    }
-
     /// What it may not do that it has to; `None`: nothing, as far as is known.
     pub(crate) fn why_not(&self) -> Option<String> {
-        self.missing().clone()
+        self.missing.lock().clone()
     }
 
     /// The server has refused something: which rights are missing is looked at.
@@ -62,8 +58,14 @@ impl Rights {
                 () = sleep(EVERY) => self.why_not().is_some() || is_refused(&client).await,
             };
             if is_doubted {
-                let found = missing(&client, &needs).await;
-                let before = std::mem::replace(&mut *self.missing(), found.clone());
+                let Some(found) = missing(&client, &needs).await else {
+                    // Until the server answers, what was missing is still missing.
+                    sleep(EVERY).await;
+                    self.doubt();
+                    continue;
+                };
+                let found = in_words(&found);
+                let before = std::mem::replace(&mut *self.missing.lock(), found.clone());
                 match found {
                     Some(missing) if before.as_ref() != Some(&missing) => {
                         tracing::error!(
@@ -158,12 +160,14 @@ const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
     (&["patch"], OURS, "matches", Some("status")),
     (&["patch"], OURS, "accounts", Some("status")),
     (&["patch"], OURS, "poolpolicies", Some("status")),
+    (&["patch"], OURS, "machineclasses", Some("status")),
     (&["update"], OURS, "jobs", Some("claims")),
     (&["update"], OURS, "machines", Some("claims")),
     (&["update"], OURS, "licenses", Some("claims")),
     (&["update"], OURS, "matches", Some("claims")),
     (&["update"], OURS, "accounts", Some("claims")),
     (&["update"], OURS, "poolpolicies", Some("claims")),
+    (&["update"], OURS, "machineclasses", Some("claims")),
 ];
 
 /// The same where workloads are started.
@@ -192,26 +196,44 @@ fn needs(scope: &WorkloadScope) -> Vec<Need> {
     each.collect()
 }
 
-/// The rights that are missing, in words; `None` if all are there. One that cannot be asked for counts as missing.
-async fn missing(client: &Client, needs: &[Need]) -> Option<String> {
+/// What the server says of a right.
+enum Right {
+    Granted,
+    /// In words.
+    Missing(String),
+    /// It has not answered.
+    Unknown,
+}
+
+/// The rights that are missing, in words; empty: none. `None`: none was found missing, but some questions were not answered.
+async fn missing(client: &Client, needs: &[Need]) -> Option<Vec<String>> {
     let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
     let asked = needs.iter().cloned().map(|need| {
         let api = api.clone();
         async move {
             let (params, review) = (PostParams::default(), need.review());
             match timeout(DEADLINE, api.create(&params, &review)).await {
-                Ok(Ok(review)) if review.status.as_ref().is_some_and(|status| status.allowed) => None,
-                Ok(Ok(_)) => Some(need.text()),
-                Ok(Err(Error::Api(status))) => Some(format!("{} ({})", need.text(), status.message)),
-                // what the server does not answer says nothing about rights
-                Ok(Err(_)) | Err(_) => None,
+                Ok(Ok(review)) if review.status.as_ref().is_some_and(|status| status.allowed) => Right::Granted,
+                Ok(Ok(_)) => Right::Missing(need.text()),
+                Ok(Err(Error::Api(status))) => Right::Missing(format!("{} ({})", need.text(), status.message)),
+                Ok(Err(_)) | Err(_) => Right::Unknown,
             }
         }
     });
-    let all: Vec<Option<String>> = futures::stream::iter(asked).buffered(QUESTIONS_MAX).collect().await;
-    let missing: Vec<String> = all.into_iter().flatten().collect();
-    let (first, more) = (missing.first()?, missing.len().saturating_sub(1));
-    let others = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let all: Vec<Right> = futures::stream::iter(asked).buffered(QUESTIONS_MAX).collect().await;
+    let is_complete = !all.iter().any(|right| matches!(right, Right::Unknown));
+    let missing = all.into_iter().filter_map(|right| match right {
+        Right::Missing(right) => Some(right),
+        Right::Granted | Right::Unknown => None,
+    });
+    let missing: Vec<String> = missing.collect();
+    (is_complete || !missing.is_empty()).then_some(missing)
+}
+
+/// What is said where rights are missing; `None`: none is.
+fn in_words(missing: &[String]) -> Option<String> {
+    let (first, more) = missing.split_first()?;
+    let others = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
     Some(format!("this controller has no right to {first}{others}"))
 }
 

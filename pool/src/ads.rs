@@ -40,22 +40,6 @@ pub trait Advertises: ResourceExt<DynamicType = ()> + HasSpec<Spec: PartialEq> +
     /// The object's text is no ad; the message says where and what to write instead.
     fn advertise(&self) -> Result<Advertised, NotAccepted>;
 
-    /// The expression by whose value claims share a seat.
-    ///
-    /// # Errors
-    /// `sharedBy` is no expression.
-    fn shared_by(&self) -> Result<Option<Expr>, NotAccepted> {
-        Ok(None)
-    }
-
-    /// The expression by which a claim is charged.
-    ///
-    /// # Errors
-    /// `chargeWeight` is no expression.
-    fn charge_weight(&self) -> Result<Option<Expr>, NotAccepted> {
-        Ok(None)
-    }
-
     /// The fields in which the ad is written.
     fn ad_fields_mut(&mut self) -> &mut AdFields;
 
@@ -156,10 +140,6 @@ impl Advertises for Machine {
         crds::ad::machine_ad(self)
     }
 
-    fn charge_weight(&self) -> Result<Option<Expr>, NotAccepted> {
-        crds::ad::charge_weight(&self.spec.offer)
-    }
-
     fn ad_fields_mut(&mut self) -> &mut AdFields {
         &mut self.spec.ad
     }
@@ -186,14 +166,6 @@ impl Advertises for License {
 
     fn advertise(&self) -> Result<Advertised, NotAccepted> {
         crds::ad::license_ad(self)
-    }
-
-    fn shared_by(&self) -> Result<Option<Expr>, NotAccepted> {
-        crds::ad::shared_by(self)
-    }
-
-    fn charge_weight(&self) -> Result<Option<Expr>, NotAccepted> {
-        crds::ad::charge_weight(&self.spec.offer)
     }
 
     fn ad_fields_mut(&mut self) -> &mut AdFields {
@@ -249,11 +221,12 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, NotAccepted
             }
         }
     }
+    let Advertised { shared_by, charge_weight, warnings, .. } = advertised;
+    let own = |expr: Expr| ports.body.own_expression(&expr);
+    let (shared_by, charge_weight) = (shared_by.map(own), charge_weight.map(own));
     let ports = Arc::new(ports);
     let root = object.root_ad(&ports).map(Arc::new);
-    let shared_by = object.shared_by()?.map(|expr| ports.body.own_expression(&expr));
-    let charge_weight = object.charge_weight()?.map(|expr| ports.body.own_expression(&expr));
-    Ok(Prepared { ports, shared_by, charge_weight, warnings: advertised.warnings, root })
+    Ok(Prepared { ports, shared_by, charge_weight, warnings, root })
 }
 
 fn because(never: &Never) -> String {
@@ -264,7 +237,7 @@ fn because(never: &Never) -> String {
                 "`{condition}` is true of no value; to ask whether there is one, write `is undefined` or `isnt undefined`"
             )
         }
-        Never::Contradiction { first, second, .. } => format!("`{first}` and `{second}` exclude each other; drop one"),
+        Never::Contradiction { first, second } => format!("`{first}` and `{second}` exclude each other; drop one"),
         Never::Alternatives { condition } => format!("no alternative of `{condition}` can be true"),
     }
 }

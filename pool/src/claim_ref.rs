@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crds::{Job, JobClaim, Match, WorkKind};
+use crds::{Job, JobClaim, Match, WorkKind, WorkloadRef};
 use kube::ResourceExt;
 
 use crate::key::ObjectKey;
@@ -26,7 +26,7 @@ pub struct ClaimRef<'c> {
 }
 
 impl<'c> ClaimRef<'c> {
-    /// The claim of a Match, claim root has this key and this uid.
+    /// The claim of a Match whose root has this key and this uid.
     pub fn of(uid: &'c str, key: &'c ObjectKey, root: (&ObjectKey, &str), objects: &'c Objects) -> ClaimRef<'c> {
         let job = objects.jobs.get(root.0).map(|held| held.object.as_ref());
         ClaimRef { uid, key, job: job.filter(|job| job.uid().is_some_and(|uid| uid == root.1)) }
@@ -61,35 +61,61 @@ impl<'c> ClaimRef<'c> {
             || origin.prefix.as_ref().is_some_and(|prefix| self.has_orphan(prefix))
     }
 
-    /// Whether a pod was made by a batch Job of this claim, going by what its name was made of: `NAME-`, or `NAME-0-` of an indexed one.
+    /// Whether a pod was made by a batch Job of this claim, going by what its name was made of: `NAME-`, or `NAME-0-` of an indexed one, of
+    /// whose name only the beginning stands there if it is long.
     fn has_orphan(&self, prefix: &str) -> bool {
+        if self.job.is_none() {
+            return false;
+        }
         let name = prefix.trim_end_matches('-');
         let indexed = name.rsplit_once('-').filter(|(_, index)| index.bytes().all(|byte| byte.is_ascii_digit()));
-        let is_made = |name: &str| self.job.is_some() && self.names(WorkKind::Job, name);
-        is_made(name) || indexed.is_some_and(|(name, _)| is_made(name))
+        let is_cut = prefix.len() == INDEXED_PREFIX_MAX;
+        self.names(WorkKind::Job, name)
+            || self.job_set().is_some_and(|set| is_below(name, set))
+            || indexed.is_some_and(|(name, _)| {
+                self.names(WorkKind::Job, name) || is_cut && self.batch_names().any(|whole| whole.starts_with(name))
+            })
     }
 
-    /// Whether this is a batch Job of the JobSet that the job names. A batch Job that is not there any more is recognized by its name alone.
+    /// Whether this is a batch Job of the JobSet that the job names. One that is not there any more, or has lost its controller, is recognized
+    /// by its name alone.
     fn has_child(&self, batch: &str, workloads: &Workloads) -> bool {
-        let reference = self.job.and_then(|job| job.spec.workload.as_ref()?.workload_ref.as_ref());
-        let Some(set) = reference.filter(|reference| reference.kind == WorkKind::JobSet) else { return false };
-        match workloads.get(WorkKind::Job, &ObjectKey::new(&self.key.namespace, batch)) {
-            Some(batch) => batch
-                .marks
-                .controller
-                .as_ref()
-                .is_some_and(|found| found.is(WorkKind::JobSet) && found.name == set.name),
-            None => batch.strip_prefix(set.name.as_str()).is_some_and(|rest| rest.starts_with('-')),
+        let Some(set) = self.job_set() else { return false };
+        let found = workloads.get(WorkKind::Job, &ObjectKey::new(&self.key.namespace, batch));
+        match found.and_then(|batch| batch.marks.controller.as_ref()) {
+            Some(controller) => controller.is(WorkKind::JobSet) && controller.name == set,
+            None => is_below(batch, set),
         }
+    }
+
+    fn reference(&self) -> Option<&'c WorkloadRef> {
+        self.job?.spec.workload.as_ref()?.workload_ref.as_ref()
+    }
+
+    /// The JobSet that the job names.
+    fn job_set(&self) -> Option<&'c str> {
+        self.reference().filter(|found| found.kind == WorkKind::JobSet).map(|found| found.name.as_str())
+    }
+
+    /// The name of the batch Job that is created for the claim, and of one that the job names.
+    fn batch_names(&self) -> impl Iterator<Item = &'c str> {
+        let named = self.reference().filter(|found| found.kind == WorkKind::Job).map(|found| found.name.as_str());
+        named.into_iter().chain([self.key.name.as_str()])
     }
 
     /// Whether an object of this kind and name is created for the claim, or named by its job.
     fn names(&self, kind: WorkKind, name: &str) -> bool {
-        let Some(job) = self.job else { return true };
-        let reference = job.spec.workload.as_ref().and_then(|workload| workload.workload_ref.as_ref());
-        let named = reference.is_some_and(|reference| reference.kind == kind && reference.name == name);
-        named || (kind == WorkKind::Job && name == self.key.name)
+        let named = self.reference().is_some_and(|reference| reference.kind == kind && reference.name == name);
+        self.job.is_none() || named || (kind == WorkKind::Job && name == self.key.name)
     }
+}
+
+/// How much of the name of an indexed batch Job and of the index the job controller writes into the names of its pods, in bytes.
+const INDEXED_PREFIX_MAX: usize = 58;
+
+/// Whether a batch Job of this name may be one of a JobSet, or a pod one of such a batch Job.
+fn is_below(name: &str, set: &str) -> bool {
+    name.strip_prefix(set).is_some_and(|rest| rest.starts_with('-'))
 }
 
 impl Workloads {
@@ -194,6 +220,7 @@ mod tests {
         };
         works.put(child("s-head-0", "s"));
         works.put(child("s-other-0", "another"));
+        works.put(labelled(WorkKind::Job, "ns", "s-lost-0"));
         let (made, named) = (job(Value::Null, None), job(json!({"kind": "JobSet", "name": "s"}), None));
         let pod = job(json!({"kind": "Pod", "name": "p"}), None);
         let counts = |job: &Job, namespace: &str, controller: Option<Controller>| {
@@ -206,6 +233,16 @@ mod tests {
         assert!(!counts(&made, "ns", Some(of("bob.io", "Job", "m"))), "another group's Job");
         assert!(counts(&named, "ns", batch("s-head-0")) && !counts(&named, "ns", batch("s-other-0")));
         assert!(counts(&named, "ns", batch("s-gone-0")), "of one that is gone the name has to do");
+        assert!(counts(&named, "ns", batch("s-lost-0")), "and of one that has lost its controller");
+        let orphan = |job: &Job, prefix: &str| {
+            let claim = ClaimRef { uid: "u", key: &key, job: Some(job) };
+            claim.owns_pod(
+                &ObjectKey::new("ns", "p"),
+                &Origin { controller: None, prefix: Some(prefix.to_owned()) },
+                &works,
+            )
+        };
+        assert!(orphan(&named, "s-gone-0-1-") && !orphan(&named, "x-0-") && !orphan(&made, "s-gone-0-1-"));
         assert!(counts(&pod, "ns", None) && counts(&pod, "ns", batch("x")), "it is what the job names");
         let claim = ClaimRef { uid: "u", key: &key, job: None };
         assert!(
@@ -218,6 +255,24 @@ mod tests {
                 let (claim, prefix) = (ClaimRef { uid: "u", key: &key, job: Some(&made) }, Some(prefix.to_owned()));
                 let found = claim.owns_pod(&ObjectKey::new("ns", "p"), &Origin { controller, prefix }, &works);
                 assert_eq!(found, expected, "{claim:?}");
+            }
+        }
+    }
+
+    /// The job controller cuts the names of indexed batch Jobs in those of their pods.
+    #[test]
+    fn a_pod_of_an_indexed_batch_job_counts_however_long_its_name_is() {
+        let made = job(Value::Null, None);
+        for length in [40, 54, 56, 60, 63] {
+            let key = ObjectKey::new("ns", &"m".repeat(length));
+            let claim = ClaimRef { uid: "u", key: &key, job: Some(&made) };
+            for index in [0, 17] {
+                let index = format!("-{index}-");
+                let kept: String = key.name.chars().take(INDEXED_PREFIX_MAX - index.len()).collect();
+                let origin = |prefix: String| Origin { controller: None, prefix: Some(prefix) };
+                let owns = |prefix| claim.owns_pod(&ObjectKey::new("ns", "p"), &origin(prefix), &Workloads::default());
+                assert!(owns(format!("{kept}{index}")), "{length}");
+                assert!(!owns(format!("x{kept}{index}")) && !owns(format!("mmm{index}")), "{length}");
             }
         }
     }

@@ -4,7 +4,10 @@ use std::fmt;
 
 use crds::{AdKind, Member};
 use kube::ResourceExt;
-use matchmaker::AdKey;
+use matchmaker::{AdKey, Ask};
+
+/// The longest name of an object.
+pub(crate) const NAME_MAX: usize = 253;
 
 /// Where an object is found among those of its kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +39,16 @@ impl fmt::Display for ObjectKey {
 /// The name of an ad in the engine.
 pub(crate) fn ad_key(kind: impl Into<AdKind>, key: &ObjectKey) -> AdKey {
     AdKey { kind: kind.into().to_string(), namespace: key.namespace.clone(), name: key.name.clone() }
+}
+
+/// What a member of a Match takes of its offer.
+pub(crate) fn ask_of(member: &Member) -> Ask {
+    Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() }
+}
+
+/// What the members of a gang take, without its root.
+pub fn asks_of(members: &[Member]) -> impl Iterator<Item = (AdKey, Ask)> + '_ {
+    members.iter().skip(1).map(|member| (key_of(member), ask_of(member)))
 }
 
 /// The name in the engine of what a member of a Match names.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crds::{Decision, Match, Member};
+use crds::{Decision, Match};
 
 use crate::key::ObjectKey;
 use crate::objects::Objects;
@@ -44,7 +44,7 @@ impl Objects {
     /// All claims: those that have a Match first, by key.
     pub fn claims(&self) -> impl Iterator<Item = (&ObjectKey, KnownClaim<'_>)> {
         let known = self.matches.iter().map(|(key, found)| (key, KnownClaim { found, is_deleted: false }));
-        let deleted = self.matches.deleted().values().filter(|(_, found)| has_entry(found, self));
+        let deleted = self.matches.deleted().values().filter(|(_, found)| is_ending(found, self));
         known.chain(deleted.map(|(key, found)| (key, KnownClaim { found, is_deleted: true })))
     }
 
@@ -53,7 +53,7 @@ impl Objects {
     pub fn claim(&self, key: &ObjectKey) -> Option<KnownClaim<'_>> {
         let known = self.matches.get(key).map(|found| KnownClaim { found, is_deleted: false });
         // There are few, as pods end sooner or later.
-        let deleted = || self.matches.deleted().values().find(|(own, found)| own == key && has_entry(found, self));
+        let deleted = || self.matches.deleted().values().find(|(own, found)| own == key && is_ending(found, self));
         known.or_else(|| deleted().map(|(_, found)| KnownClaim { found, is_deleted: true }))
     }
 
@@ -61,7 +61,7 @@ impl Objects {
     #[must_use]
     pub fn claim_by_uid(&self, uid: &str) -> Option<KnownClaim<'_>> {
         let known = self.matches.by_uid(uid).map(|found| KnownClaim { found, is_deleted: false });
-        let deleted = || self.matches.deleted().get(uid).filter(|(_, found)| has_entry(found, self));
+        let deleted = || self.matches.deleted().get(uid).filter(|(_, found)| is_ending(found, self));
         known.or_else(|| deleted().map(|(_, found)| KnownClaim { found, is_deleted: true }))
     }
 
@@ -73,9 +73,14 @@ impl Objects {
     }
 }
 
+/// Whether the claim of a deleted Match counts: it was committed, and some offer still has its entry.
+fn is_ending(found: &Match, objects: &Objects) -> bool {
+    let was_committed = found.status.as_ref().is_some_and(|status| status.committed_at.is_some());
+    was_committed && has_entry(found, objects)
+}
+
 /// Whether some offer of a claim still has its entry.
 pub(crate) fn has_entry(found: &Match, objects: &Objects) -> bool {
     let uid = found.metadata.uid.as_deref().unwrap_or("");
-    let holds = |member: &Member| objects.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some());
-    found.spec.members.iter().skip(1).any(holds)
+    found.spec.members.iter().skip(1).any(|member| objects.has_entry(member, uid))
 }

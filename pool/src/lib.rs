@@ -71,7 +71,7 @@ pub use closure::{Closure, NodeProblem};
 pub use consent::{consent, selects, trusted};
 pub use cycle_inputs::{AssumedGang, CycleInputs};
 pub use job_set::{JobSet, JobSetCondition, JobSetSpec, JobSetStatus, ReplicatedJobStatus};
-pub use key::ObjectKey;
+pub use key::{ObjectKey, asks_of};
 pub use known_accounts::KnownAccounts;
 pub use known_claims::KnownClaim;
 pub use known_namespaces::KnownNamespaces;

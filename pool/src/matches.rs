@@ -17,7 +17,7 @@ pub struct Matches {
     held: BTreeMap<ObjectKey, Arc<Match>>,
     of_root: MultiMap<String, ObjectKey>,
     by_uid: BTreeMap<String, ObjectKey>,
-    /// By uid, those that were deleted after they had been committed: offers may still have their entries, while pods end.
+    /// By uid, those that were deleted: offers may still have their entries, while pods end.
     deleted: BTreeMap<String, (ObjectKey, Arc<Match>)>,
     /// Those that have changed since [`Matches::take_changes`], and the uids of their jobs.
     changed: (BTreeSet<ObjectKey>, BTreeSet<String>),
@@ -43,9 +43,14 @@ impl Matches {
         self.held.get(self.by_uid.get(uid)?)
     }
 
-    /// By uid, those that were deleted after they had been committed, and are not forgotten yet.
+    /// By uid, those that were deleted and are not forgotten yet.
     pub(crate) fn deleted(&self) -> &BTreeMap<String, (ObjectKey, Arc<Match>)> {
         &self.deleted
+    }
+
+    /// The Match with this uid, if it was deleted and is not forgotten yet.
+    pub fn deleted_by_uid(&self, uid: &str) -> Option<&Arc<Match>> {
+        self.deleted.get(uid).map(|(_, found)| found)
     }
 
     /// Forgets a Match that was deleted.
@@ -102,11 +107,10 @@ impl Matches {
         self.held.insert(key, Arc::new(found));
     }
 
-    /// Removes a Match. What it holds is remembered if it was committed.
+    /// Removes a Match. What it holds is remembered.
     pub fn remove(&mut self, key: &ObjectKey) {
         let Some(found) = self.take(key) else { return };
-        let was_committed = found.status.as_ref().is_some_and(|status| status.committed_at.is_some());
-        if let Some(uid) = found.metadata.uid.clone().filter(|_| was_committed) {
+        if let Some(uid) = found.metadata.uid.clone() {
             self.deleted.insert(uid, (key.clone(), found));
         }
     }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use crds::ad::PolicyTerms;
 use crds::{Job, Nomination, charge_micros};
 use kube::ResourceExt;
-use matchmaker::{
-    AdId, AdKey, Ask, Config, Disagreement, Gang, Member, MemberCharges, PoolAd, Snapshot, Usage, verified,
-};
+use matchmaker::{AdId, AdKey, Ask, Config, Disagreement, Gang, MemberCharges, PoolAd, Snapshot, Usage, verified};
 use policy::{Amount, Claim, MemberCharge};
 
 use crate::accounting::{Charged, member_charge, micros_of};
@@ -101,23 +99,14 @@ pub fn nominated_gang(
     (config, now): (&Config, i64),
 ) -> NominatedGang {
     let Some(gang) = gang_over(&nomination.gang, snapshot) else { return NominatedGang::Broken };
-    let own: Vec<&Member> = gang.members.iter().filter(|member| member.ask.share.is_none()).collect();
-    let without = |more: &[(AdId, Ask)]| {
-        let own = own.iter().map(|member| (member.ad, &member.ask));
-        snapshot.freed(own.chain(more.iter().map(|(ad, ask)| (*ad, ask))))
-    };
+    let without = |more: &[(AdId, Ask)]| snapshot.freed(unshared(&gang).chain(more.iter().map(|(ad, ask)| (*ad, ask))));
     let at_last = without(&others.ending);
     let verified = match verified(&at_last, &gang, config, now) {
         Ok(verified) if !is_overfull(&at_last, &verified) => verified,
         Ok(_) | Err(Disagreement::NoRoom(_)) => return NominatedGang::Held(gang),
         Err(_) => return NominatedGang::Broken,
     };
-    let at_once = without(&others.nominated);
-    let has_room = |member: &Member| {
-        let offer = at_once.ad(member.ad).and_then(PoolAd::offer);
-        offer.is_none_or(|offer| at_once.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
-    };
-    match verified.members.iter().all(has_room) {
+    match without(&others.nominated).has_room(&verified) {
         true => NominatedGang::Free(verified),
         false => NominatedGang::Ending(gang),
     }
@@ -172,14 +161,14 @@ pub fn taken_by_nomination(snapshot: &Snapshot, nomination: &Nomination) -> Vec<
 
 /// How many offers of a gang that counts as taken are free, and how many it has.
 pub fn free_offers(snapshot: &Snapshot, gang: &Gang) -> (usize, usize) {
-    let own = gang.members.iter().filter(|member| member.ask.share.is_none());
-    let without = snapshot.freed(own.map(|member| (member.ad, &member.ask)));
+    let without = snapshot.freed(unshared(gang));
     let offers = || gang.members.iter().filter(|member| member.edge.is_some());
-    let is_free = |member: &&Member| {
-        let offer = without.ad(member.ad).and_then(PoolAd::offer);
-        offer.is_some_and(|offer| without.usage(member.ad, offer).fits(&offer.capacity, &member.ask).is_ok())
-    };
-    (offers().filter(is_free).count(), offers().count())
+    (offers().filter(|member| without.fits(member)).count(), offers().count())
+}
+
+/// What a gang takes of offers, but for seats that can be shared.
+fn unshared(gang: &Gang) -> impl Iterator<Item = (AdId, &Ask)> {
+    gang.asks().filter(|(_, ask)| ask.share.is_none())
 }
 
 /// Whether more is taken of an offer whose seat the gang shares than there is: the seat counts as taken, though others may hold it.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crds::{AdKind, Job, License, Machine, MachineClass, Member, OfferKind};
+use kube::ResourceExt;
 use matchmaker::AdKey;
 
 use crate::ads::Advertises;
@@ -15,7 +16,7 @@ use crate::known_namespaces::KnownNamespaces;
 use crate::matches::Matches;
 use crate::node::{NodeFacts, Nodes};
 use crate::offer_ref::OfferRef;
-use crate::store::{AdStore, OwnerTrust};
+use crate::store::{AdStore, OwnerTrust, is_newer};
 use crate::workload_scope::WorkloadScope;
 use crate::workloads::Workloads;
 
@@ -124,6 +125,23 @@ impl Objects {
         true
     }
 
+    /// Caches a class as it was seen, unless a newer state of it is cached. Returns whether that changed anything.
+    pub fn put_class(&mut self, class: MachineClass) -> bool {
+        let known = self.classes.get(&class.name_any());
+        if known.is_some_and(|known| is_newer(known.as_ref(), &class) || **known == class) {
+            return false;
+        }
+        self.classes.insert(class.name_any(), Arc::new(class));
+        true
+    }
+
+    /// Caches the answer to a write, unless the class has been deleted since.
+    pub fn wrote_class(&mut self, class: MachineClass) {
+        if self.classes.get(&class.name_any()).is_some_and(|known| known.uid() == class.uid()) {
+            self.put_class(class);
+        }
+    }
+
     /// Removes a node.
     pub fn remove_node(&mut self, name: &str) {
         if let Some(nodes) = self.nodes.as_mut().filter(|nodes| nodes.contains_key(name)) {
@@ -198,6 +216,17 @@ impl Objects {
         self.offer(&member.kind, &ObjectKey::new(&member.namespace, &member.name))
     }
 
+    /// The job that a member of a Match names; `None` if it was deleted, even if there is another one of this name.
+    pub fn job_of(&self, member: &Member) -> Option<&Job> {
+        let held = self.jobs.get(&ObjectKey::new(&member.namespace, &member.name))?;
+        Some(held.object.as_ref()).filter(|job| job.metadata.uid.as_deref().unwrap_or_default() == member.uid)
+    }
+
+    /// Whether the ledger of the offer that a member of a Match names has the entry of this claim.
+    pub fn has_entry(&self, member: &Member, uid: &str) -> bool {
+        self.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some())
+    }
+
     /// The offer of an ad of the engine.
     pub fn offer_at(&self, ad: &AdKey) -> Option<OfferRef<'_>> {
         self.offer(&ad.kind, &ObjectKey::new(&ad.namespace, &ad.name))
@@ -215,5 +244,35 @@ impl Objects {
     pub fn offers(&self) -> impl Iterator<Item = OfferRef<'_>> {
         let machines = self.machines.iter().map(|(_, held)| OfferRef::from(held));
         machines.chain(self.licenses.iter().map(|(_, held)| OfferRef::from(held)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn class(uid: &str, version: &str) -> MachineClass {
+        let mut class = MachineClass::new(
+            "c",
+            serde_json::from_value(json!({"namespace": "grid", "selector": {}, "capacity": {}})).unwrap(),
+        );
+        (class.metadata.uid, class.metadata.resource_version) = (Some(uid.to_owned()), Some(version.to_owned()));
+        class
+    }
+
+    #[test]
+    fn no_answer_that_comes_late_brings_a_class_back_or_makes_it_older() {
+        let mut all = Objects::default();
+        assert!(all.put_class(class("u", "2")));
+        assert!(!all.put_class(class("u", "1")) && !all.put_class(class("u", "2")));
+        all.wrote_class(class("u", "3"));
+        assert_eq!(all.classes["c"].metadata.resource_version.as_deref(), Some("3"));
+        all.wrote_class(class("another", "4"));
+        assert_eq!(all.classes["c"].metadata.uid.as_deref(), Some("u"));
+        all.classes.clear();
+        all.wrote_class(class("u", "5"));
+        assert!(all.classes.is_empty());
     }
 }

@@ -11,7 +11,7 @@ use policy::{Amounts, CHARGE, Mode, Permitted, taken_by_gang};
 
 use crate::accounting::micros_of;
 use crate::accounts::Submitting;
-use crate::key::{ObjectKey, key_of};
+use crate::key::key_of;
 use crate::known_claims::{KnownClaim, has_entry};
 use crate::nominations::nominated;
 use crate::objects::Objects;
@@ -85,10 +85,9 @@ pub fn reason_of(mode: Mode) -> Option<PreemptionReason> {
 
 /// Whether a committed claim is about to be released: its job does not want it any more.
 pub(crate) fn is_to_end(found: &Match, objects: &Objects) -> bool {
-    let job =
-        found.spec.members.first().and_then(|root| objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)));
+    let job = found.spec.members.first().and_then(|root| objects.job_of(root));
     let wants = |job: &crds::Job| !job.spec.done && !job.spec.suspend && job.metadata.deletion_timestamp.is_none();
-    found.metadata.deletion_timestamp.is_some() || job.is_none_or(|held| !wants(&held.object))
+    found.metadata.deletion_timestamp.is_some() || job.is_none_or(|job| !wants(job))
 }
 
 /// A claimed gang over the ads of a snapshot: what its Match says, whatever was edited since.
@@ -103,7 +102,8 @@ fn held_gang(
     let own = found.spec.members.iter().skip(1).filter(|member| !seats.is_shared(member, objects));
     let (charge, mut takes) = (own.map(|member| micros_of(member, terms)).sum(), Amounts::new());
     for (member, recorded) in gang.members.iter_mut().zip(held).skip(1) {
-        if seats.is_shared(recorded, objects) || !has_own_entry(recorded, &uid, objects) {
+        // A claim that is ending is freed offer by offer: what is freed already is not given back once more.
+        if seats.is_shared(recorded, objects) || !objects.has_entry(recorded, &uid) {
             member.ask = Ask::default();
             continue;
         }
@@ -117,8 +117,7 @@ fn held_gang(
     let (account, _) = submitting.of_match(found, objects);
     let root = found.spec.members.first()?;
     // Of a job that was deleted, nothing is known: its claim is ending.
-    let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)).map(|held| held.object.as_ref());
-    let job = job.filter(|job| job.uid().unwrap_or_default() == root.uid);
+    let job = objects.job_of(root);
     let preemptions = job.and_then(|job| job.status.as_ref()?.preemptions).unwrap_or(0);
     // An account pays the least charge for all its claims together with what it shares.
     let mut takes = taken_by_gang(charge, takes);
@@ -132,12 +131,6 @@ fn held_gang(
         takes,
         gang,
     })
-}
-
-/// Whether a claim still has its entry in the ledger of an offer. One that is ending is freed offer by offer: what is freed already is not
-/// given back once more.
-fn has_own_entry(member: &Member, uid: &str, objects: &Objects) -> bool {
-    objects.offer_of(member).is_some_and(|offer| offer.entry(uid).is_some())
 }
 
 /// How many claims hold each shared seat of the offers that were asked about. Ledgers may have thousands of entries, and each is asked about for

@@ -2,10 +2,10 @@
 
 use crds::{Match, Member};
 use kube::ResourceExt;
-use matchmaker::{AdId, AdKey, Ask, Edge, Gang, PoolAd, Role, Score, Snapshot};
+use matchmaker::{AdId, Edge, Gang, PoolAd, Role, Score, Snapshot};
 
 use crate::cycle_inputs::CycleInputs;
-use crate::key::ObjectKey;
+use crate::key::{ObjectKey, ask_of, key_of};
 use crate::objects::Objects;
 use crate::snapshot::offer_ad;
 use crate::usage::usage_without;
@@ -58,13 +58,11 @@ pub(crate) fn held_over<'m>(members: &'m [Member], snapshot: &Snapshot) -> (Gang
 
 /// The place of a member in a snapshot, if it is there.
 fn place(member: &Member, snapshot: &Snapshot) -> Option<AdId> {
-    let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
-    snapshot.find(&key).filter(|id| snapshot.ad(*id).is_some_and(|ad| ad.uid == member.uid))
+    snapshot.find(&key_of(member)).filter(|id| snapshot.ad(*id).is_some_and(|ad| ad.uid == member.uid))
 }
 
 fn bound_member(member: &Member, ad: AdId, edge: Option<Edge>) -> matchmaker::Member {
-    let allocation = member.allocation.clone().unwrap_or_default().into();
-    matchmaker::Member { ad, edge, ask: Ask { allocation, share: member.share.clone() } }
+    matchmaker::Member { ad, edge, ask: ask_of(member) }
 }
 
 fn ad_of(member: &Member, objects: &Objects, match_uid: &str) -> Option<PoolAd> {

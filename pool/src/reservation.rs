@@ -12,7 +12,7 @@ use policy::{Amounts, CHARGE, taken_by_gang};
 use crate::accounting::micros_of;
 use crate::accounts::Submitting;
 use crate::cycle_inputs::AssumedGang;
-use crate::key::{ObjectKey, key_of};
+use crate::key::{ObjectKey, ask_of, key_of};
 use crate::known_claims::KnownClaim;
 use crate::nominations::nominated;
 use crate::objects::Objects;
@@ -78,16 +78,12 @@ fn limit(job: &Job, active: i64) -> i64 {
 /// When a claim ends at the latest; none if that is not known.
 fn ends(found: &Match, objects: &Objects, now: i64) -> Option<i64> {
     let root = found.spec.members.first()?;
-    let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name)).map(|held| held.object.as_ref());
-    let job = job.filter(|job| job.uid().unwrap_or_default() == root.uid);
+    let job = objects.job_of(root);
     let of_job = job.and_then(|job| job.spec.active_deadline_seconds).map(i64::from);
     let active = of_job.into_iter().chain(found.spec.active_deadline_seconds).min();
     match found.decision() {
         Decision::Pending => Some(now.saturating_add(limit(job?, active?))),
-        Decision::Committed if !is_to_end(found, objects) => {
-            let committed_at = found.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-            Some(committed_at.saturating_add(active?))
-        }
+        Decision::Committed if !is_to_end(found, objects) => found.expires_at(job),
         Decision::Committed | Decision::Aborted | Decision::Released => Some(now),
     }
 }
@@ -110,14 +106,9 @@ impl Claim<'_> {
         terms: &PolicyTerms,
     ) -> Option<HeldOffers> {
         let uid = self.found.uid()?;
-        let holds = |member: &&Member| {
-            self.is_in_flight || objects.offer_of(member).is_some_and(|offer| offer.entry(&uid).is_some())
-        };
+        let holds = |member: &&Member| self.is_in_flight || objects.has_entry(member, &uid);
         let members: Vec<&Member> = self.found.spec.members.iter().skip(1).filter(holds).collect();
-        let ask = |member: &&Member| {
-            let allocation = member.allocation.clone().unwrap_or_default().into();
-            Some((snapshot.find(&key_of(member))?, Ask { allocation, share: member.share.clone() }))
-        };
+        let ask = |member: &&Member| Some((snapshot.find(&key_of(member))?, ask_of(member)));
         let holds: Vec<(AdId, Ask)> = members.iter().filter_map(ask).collect();
         let charge = members.iter().map(|member| micros_of(member, terms)).sum();
         let takes = takes(policy, holds.iter().map(|(ad, ask)| (*ad, ask)), charge);

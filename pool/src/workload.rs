@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::{Resource, ResourceExt};
 
 use crate::job_set::JobSet;
-use crate::key::ObjectKey;
+use crate::key::{NAME_MAX, ObjectKey};
 
 /// A workload that works for a claim, or waits for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,23 +71,19 @@ pub struct RunState {
     pub started: Option<i64>,
 }
 
-/// The longest name of an object.
-const NAME_MAX: usize = 253;
-
 /// What created a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Its controller now.
     pub controller: Option<Controller>,
-    /// Its `generateName`, which is immutable: for a pod of a batch Job, the name of the batch Job and perhaps an index.
+    /// Its `generateName`, which a policy protects: for a pod of a batch Job, the name of the batch Job and perhaps an index.
     pub prefix: Option<String>,
 }
 
 impl Origin {
     /// The origin of a pod.
     pub fn of(metadata: &ObjectMeta) -> Origin {
-        let prefix = metadata.generate_name.clone().filter(|prefix| prefix.len() <= NAME_MAX);
-        Origin { controller: Controller::of(metadata), prefix }
+        Origin { controller: Controller::of(metadata), prefix: metadata.generate_name.clone() }
     }
 }
 

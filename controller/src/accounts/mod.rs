@@ -1,7 +1,7 @@
 //! Accounts: what they hold and have used, folded in memory, and stored so that a new leader goes on from there. Idle and steady load
 //! write nothing.
 
-mod charge_meter;
+pub(crate) mod charge_meter;
 mod ledger;
 mod plan;
 #[cfg(test)]
@@ -168,6 +168,7 @@ impl Accounting {
 
     /// What is written now, those that are due for longest first; and when others may be.
     fn changes(&mut self, objects: &Objects, now: i64, now_ms: u64) -> (Vec<AccountChange>, Option<u64>) {
+        self.again_ms.retain(|_, at_ms| *at_ms > now_ms);
         let mut names: Vec<(u64, String)> = self.due.iter().map(|(name, since)| (*since, name.clone())).collect();
         names.sort();
         let (mut changes, mut next_ms) = (Vec::new(), None);
@@ -242,7 +243,8 @@ impl Accounting {
         metrics.lag_seconds.set(self.ledger.lag(now));
         let micros: i128 = self.ledger.tallies().values().map(|tally| tally.usage.held()).sum();
         metrics.charge_held.set(i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX));
-        metrics.charge_seconds.inc_by(self.meter.pass(micros, now_ms));
+        self.meter.goes_on_at(micros, now_ms);
+        metrics.charge_seconds.inc_by(self.meter.take_seconds());
     }
 
     /// Waits until what was begun is written; for ever, if nothing was.

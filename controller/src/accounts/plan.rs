@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crds::ad::NotAccepted;
-use crds::conditions::{self, Finding, Holds, reasons, types};
+use crds::ad::{NotAccepted, accepted};
+use crds::conditions;
 use crds::{
     Account, AccountSpec, AccountStatus, LABEL_MADE_BY, LABEL_MADE_FOR, MADE_BY_CONTROLLER, PoolPolicyStatus,
     Submitter, charge_text,
@@ -60,13 +60,8 @@ pub(crate) fn change_of(
     }
     let from = account.status.clone().unwrap_or_default();
     let mut to = AccountStatus { observed_generation: account.metadata.generation, ..from.clone() };
-    let (holds, reason, message) = match problem {
-        None => (Holds::True, reasons::ACCEPTED, String::new()),
-        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
-    };
     let time = Timestamp::from_second(now).unwrap_or_default();
-    let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
-    conditions::set(&mut to.conditions, finding, account.metadata.generation, Time(time));
+    conditions::set(&mut to.conditions, accepted(problem), account.metadata.generation, Time(time));
     let stored = StoredUsage::of(account);
     let differs =
         |stored: &StoredUsage, held: i128| stored.held != held.min(MICROS_MAX) || asked || !stored.is_credible(now);
@@ -145,16 +140,7 @@ pub(crate) fn policy_status(known: &KnownPolicy, now: Timestamp) -> Option<Ops> 
     let from = policy.status.clone().unwrap_or_default();
     let generation = policy.metadata.generation;
     let mut to = PoolPolicyStatus { observed_generation: generation, conditions: from.conditions.clone() };
-    let (holds, reason, message) = match &known.problem {
-        None => (Holds::True, reasons::ACCEPTED, String::new()),
-        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
-    };
-    conditions::set(
-        &mut to.conditions,
-        Finding { type_: types::ACCEPTED, holds, reason, message },
-        generation,
-        Time(now),
-    );
+    conditions::set(&mut to.conditions, accepted(known.problem.as_ref()), generation, Time(now));
     let version = policy.resource_version().unwrap_or_default();
     let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
     ops.writes().then_some(ops)

@@ -36,7 +36,7 @@ impl Step<'_> {
     /// then the agent's Lease, which must not have been renewed.
     pub(super) async fn mark_lost(&mut self, number: usize) -> StepResult {
         let Some(leg) = self.view.legs.get(number) else { return Err(self.failed("no such offer")) };
-        self.done(self.context.read_offer(leg).await)?;
+        self.done(self.context.read_offer(leg.kind, &leg.key).await)?;
         let offer_version = {
             let objects = self.context.cache.lock();
             self.view.offer(leg, &objects).and_then(|offer| offer.metadata.resource_version.clone())
@@ -76,7 +76,7 @@ impl Step<'_> {
         match self.context.patch_offer(leg, patch).await {
             Answer::Done(_) => self.entry_of(number).ok_or_else(|| self.failed("the entry is not there any more")),
             answer => {
-                self.context.read_offer(leg).await;
+                self.context.read_offer(leg.kind, &leg.key).await;
                 Err(self.lost(&answer))
             }
         }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crds::OfferKind;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use matchmaker::Config as EngineConfig;
 use tokio::sync::oneshot;
@@ -96,13 +96,9 @@ impl Slot {
 }
 
 impl Queues {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<OfferId, Vec<Waiting>>> {
-        self.0.lock()
-    }
-
     /// Queues for an offer; `None`: no write is under way, this claim writes.
     fn queue(&self, offer: &OfferId, claimant: Claimant, op: LedgerOp) -> Option<oneshot::Receiver<Slot>> {
-        let mut queues = self.lock();
+        let mut queues = self.0.lock();
         let Some(queue) = queues.get_mut(offer) else {
             queues.insert(offer.clone(), Vec::new());
             return None;
@@ -114,7 +110,7 @@ impl Queues {
 
     /// Takes out all that wait now and want the same, as far as one write takes them.
     fn take_batch(&self, offer: &OfferId, op: LedgerOp) -> Vec<Waiting> {
-        let mut queues = self.lock();
+        let mut queues = self.0.lock();
         let Some(queue) = queues.get_mut(offer) else { return Vec::new() };
         let mut count = 1;
         let wants_the_same = |one: &mut Waiting| {
@@ -134,7 +130,7 @@ struct Writer<'q> {
 
 impl Drop for Writer<'_> {
     fn drop(&mut self) {
-        let mut queues = self.queues.lock();
+        let mut queues = self.queues.0.lock();
         while let Some(queue) = queues.get_mut(&self.offer).filter(|queue| !queue.is_empty()) {
             let next = queue.remove(0);
             if next.slot.send(Slot::Writes).is_ok() {
@@ -210,7 +206,7 @@ impl WriteBatcher {
             if !matches!(&answer, Answer::Denied(no) if no.is_by_test()) {
                 break;
             }
-            self.context.read_offer(leg).await;
+            self.context.read_offer(leg.kind, &leg.key).await;
         }
         answer
     }
@@ -314,7 +310,7 @@ mod tests {
         assert_eq!(batch(LedgerOp::Alone), []);
         assert_eq!(batch(IN), [IN, IN]);
         assert_eq!(batch(LedgerOp::Leave), [LedgerOp::Leave, LedgerOp::Leave]);
-        let left: Vec<LedgerOp> = queues.lock()[&offer].iter().map(|one| one.op).collect();
+        let left: Vec<LedgerOp> = queues.0.lock()[&offer].iter().map(|one| one.op).collect();
         assert_eq!(left, [LedgerOp::Alone, LedgerOp::Enter(2), LedgerOp::Alone], "in the order in which they came");
     }
 

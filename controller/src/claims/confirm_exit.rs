@@ -49,7 +49,7 @@ impl Step<'_> {
             return true;
         }
         for leg in &self.view.legs {
-            match self.context.read_offer(leg).await {
+            match self.context.read_offer(leg.kind, &leg.key).await {
                 Answer::Missing => return true,
                 Answer::Done(()) => {
                     let objects = self.context.cache.lock();

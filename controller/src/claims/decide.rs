@@ -51,7 +51,7 @@ fn what_happened(view: &View, reason: Reason, objects: &Objects) -> String {
 /// The refusal of an agent; for good, if it says so.
 fn rejection(entry: &ClaimEntry) -> Option<(String, bool)> {
     let words = if entry.vote_reason.is_empty() { "its agent voted no" } else { entry.vote_reason.as_str() };
-    (entry.vote == Vote::Rejected).then(|| (words.to_owned(), entry.retry == Some(VoteRetry::Reject)))
+    (entry.vote == Vote::Rejected).then(|| (crds::ad::line(words), entry.retry == Some(VoteRetry::Reject)))
 }
 
 /// Why there is no vote of an agent that was asked.
@@ -224,5 +224,12 @@ mod tests {
         objects.licenses.remove(&key("license"));
         let lost = "Machine ns/machine was deleted and created again; License ns/license was deleted";
         assert_eq!(what_happened(&view, Reason::MemberLost, &objects), lost);
+    }
+
+    #[test]
+    fn what_an_agent_says_is_one_plain_line() {
+        let no = json!({"vote": "Rejected", "voteReason": "busy\u{1b}[2J\n\u{202e}until noon"});
+        let said = rejection(&serde_json::from_value(no).unwrap());
+        assert_eq!(said, Some(("busy\\u{1b}[2J\\n\\u{202e}until noon".to_owned(), false)));
     }
 }

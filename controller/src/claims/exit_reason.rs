@@ -3,7 +3,7 @@
 use claiming::{Decision, Reason};
 use crds::{Job, StopPolicy};
 use kube::ResourceExt;
-use pool::{Objects, OfferRef, admits};
+use pool::{Objects, admits};
 
 use crate::claims::view::View;
 use crate::workloads::{asked_for, was_up, work_of};
@@ -69,20 +69,17 @@ fn by_offers(view: &View, objects: &Objects, committed: bool) -> Option<Reason> 
             Some(offer) if !committed && offer.fields.stop_policy != StopPolicy::None => {
                 return Some(Reason::NotAllowed);
             }
-            // Nothing is reserved where the owner does not admit the namespace, even if the Match says so.
-            Some(offer) if !committed && !consents(offer, view, objects) => return Some(Reason::NotAllowed),
-            // Nor is an entry that is lost, or was never there, written back.
-            Some(offer) if offer.entry(&view.uid).is_none() && !consents(offer, view, objects) => {
+            // Where the owner does not admit the namespace, nothing is reserved, even if the Match says so, and no entry is written back.
+            Some(offer)
+                if (!committed || offer.entry(&view.uid).is_none())
+                    && !admits(offer, &view.root.key.namespace, objects) =>
+            {
                 return Some(Reason::NotAllowed);
             }
             Some(_) => {}
         }
     }
     None
-}
-
-fn consents(offer: OfferRef<'_>, view: &View, objects: &Objects) -> bool {
-    admits(offer, &view.root.key.namespace, objects)
 }
 
 /// What the job names in `workloadRef` cannot be started under any claim: then the job is to be finished, which is written when it is freed.
@@ -106,11 +103,7 @@ fn by_time(view: &View, job: &Job, now: i64) -> Option<Reason> {
 }
 
 fn expires_at(view: &View, job: &Job) -> Option<i64> {
-    let found = view.found.as_ref()?;
-    let committed_at = found.status.as_ref()?.committed_at.as_ref()?.0.as_second();
-    // A gang that uses what is held for another job gets no more time by an edit of its job.
-    let active = job.spec.active_deadline_seconds.map(i64::from).into_iter().chain(found.spec.active_deadline_seconds);
-    Some(committed_at.saturating_add(active.min()?))
+    view.found.as_ref()?.expires_at(Some(job))
 }
 
 /// No pod has been ready or finished in time, counted from when the batch Job was started; of one that could not even be

@@ -9,7 +9,7 @@ use crds::ad::GRACE_SECONDS_MAX;
 use crds::{LABEL_MATCH_UID, WorkKind};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
-use pool::{ObjectKey, Origin, WorkloadObject, has_finished};
+use pool::{Controller, ObjectKey, Origin, WorkloadObject, has_finished};
 
 use crate::claims::stalls::{Retry, Setback};
 use crate::claims::step::{Step, StepResult};
@@ -153,6 +153,7 @@ impl Step<'_> {
         let by_ms = self.claims.stop_by_ms(&self.view.uid, "");
         let is_late = self.context.now_ms() >= by_ms;
         if is_late {
+            self.stop_makers(&left).await;
             self.delete_pods(&left).await;
         }
         let are_seen = {
@@ -161,6 +162,30 @@ impl Step<'_> {
         };
         // the end of pods that no watch has shown would not be seen either
         Err(self.waits("its last pods are still ending", retry(are_seen, is_late, by_ms)))
+    }
+
+    /// Suspends the batch Jobs that go on making pods for this claim: those of a JobSet that was resumed after it had been given back still
+    /// have the claim's label in their templates. One that cannot be suspended, or is resumed again and again, is deleted.
+    async fn stop_makers(&self, left: &[Pod]) {
+        let new = left.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
+        let makers = new.filter_map(|pod| Controller::of(&pod.metadata)).filter(|maker| maker.is(WorkKind::Job));
+        let makers: BTreeSet<String> = makers.map(|maker| maker.name).collect();
+        for name in makers {
+            let key = ObjectKey::new(&self.view.key.namespace, &name);
+            let Answer::Done(maker) = self.context.cluster.read_work(WorkKind::Job, &key).await else { continue };
+            let labels = maker.raw.spec.pointer("/template/metadata/labels");
+            let label = labels.and_then(|labels| labels.get(LABEL_MATCH_UID)).and_then(serde_json::Value::as_str);
+            if label != Some(&self.view.uid) || maker.work.run.suspended || maker.work.ended.is_some() {
+                continue;
+            }
+            let is_last = self.context.now_ms() >= self.claims.stop_by_ms(&self.view.uid, &maker.work.uid);
+            let suspended =
+                self.context.cluster.patch_work(WorkKind::Job, &key, &workloads::suspend(&maker.work.uid)).await;
+            if is_last || suspended.is_refused() {
+                tracing::warn!(work = %key, "the claim that it makes pods for is over, and it does not stop: it is deleted");
+                self.context.cluster.delete_work(&maker.work).await;
+            }
+        }
     }
 
     /// Whether finalizers keep a batch Job that is deleted, and it was given its time: it may refuse even to lose its label, but

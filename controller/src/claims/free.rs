@@ -1,9 +1,9 @@
 //! The end: the decision read, offers freed, then the job.
 
 use claiming::{Event, Hold, Reason};
-use crds::{Decision, Job};
+use crds::{Decision, Job, Member, OfferKind};
 use kube::Resource;
-use pool::{OfferRef, WorkloadObject, recorded_charges};
+use pool::{ObjectKey, OfferRef, WorkloadObject, recorded_charges};
 
 use crate::claims::batcher::LedgerOp;
 use crate::claims::step::{Step, StepResult};
@@ -44,7 +44,7 @@ impl Step<'_> {
             Answer::Denied(refused) if refused.is_by_test() => self.freed_otherwise(number, leg).await,
             // Its agent is still at work.
             Answer::Denied(refused) if refused.breaks(Rule::Active) => {
-                self.context.read_offer(leg).await;
+                self.context.read_offer(leg.kind, &leg.key).await;
                 self.entry_of(number).ok_or_else(|| self.failed(refused.message))
             }
             answer => Err(self.lost(&answer)),
@@ -53,7 +53,7 @@ impl Step<'_> {
 
     /// An entry that was to be taken out and is not there: the server says so, not the cache.
     async fn freed_otherwise(&self, number: usize, leg: &Leg) -> StepResult {
-        let is_there = self.found(self.context.read_offer(leg).await)?.is_some();
+        let is_there = self.found(self.context.read_offer(leg.kind, &leg.key).await)?.is_some();
         let objects = self.context.cache.lock();
         let offer = objects.offer(leg.kind, &leg.key).filter(|_| is_there);
         let is_held = offer.is_some_and(|offer| self.has_entry(&offer));
@@ -64,15 +64,19 @@ impl Step<'_> {
         offer.entry(&self.view.uid).is_some()
     }
 
-    /// Reads the entries of this claim where none is known: at its own offers; at all offers, if the Match is gone and with it the
-    /// list of its members. One that is found is in the cache then: a later run begins from it.
+    /// Reads the entries of this claim where none is known: at its own offers; at all offers, if the Match is gone and the list of its
+    /// members with it. One that is found is in the cache then: a later run begins from it.
     pub(super) async fn list_entries(&mut self) -> StepResult {
-        if self.view.found.is_none() {
-            self.done(self.context.list_offers().await)?;
-        } else {
+        if self.view.found.is_some() {
             for leg in self.claim.unread_legs().filter_map(|number| self.view.legs.get(number)) {
-                self.found(self.context.read_offer(leg).await)?;
+                self.found(self.context.read_offer(leg.kind, &leg.key).await)?;
             }
+        } else if let Some(offers) = self.offers_of_deleted() {
+            for (kind, key) in &offers {
+                self.found(self.context.read_offer(*kind, key).await)?;
+            }
+        } else {
+            self.done(self.context.list_offers().await)?;
         }
         let objects = self.context.cache.lock();
         let holds = self.claim.holds();
@@ -86,6 +90,16 @@ impl Step<'_> {
             Some(_) => self.view.legs.iter().filter_map(|leg| objects.offer(leg.kind, &leg.key)).any(is_news),
         };
         if has_more { Err(self.failed("another offer has an entry of the claim")) } else { Ok(Event::NoEntries) }
+    }
+
+    /// The offers of a Match that was deleted, if it was seen before: nobody can change what its members are.
+    fn offers_of_deleted(&self) -> Option<Vec<(OfferKind, ObjectKey)>> {
+        let objects = self.context.cache.lock();
+        let found = objects.matches.deleted_by_uid(&self.view.uid)?;
+        let offer = |member: &Member| {
+            Some((OfferKind::try_from(member.kind.as_str()).ok()?, ObjectKey::new(&member.namespace, &member.name)))
+        };
+        Some(found.spec.members.iter().skip(1).filter_map(offer).collect())
     }
 
     /// Frees the job. Before, every offer was read without an entry of this claim.

@@ -53,10 +53,10 @@ impl Context {
     }
 
     /// Reads an offer at the server.
-    pub(super) async fn read_offer(&self, leg: &Leg) -> Answer<()> {
-        match leg.kind {
-            OfferKind::Machine => self.read::<Machine>(&leg.key).await,
-            OfferKind::License => self.read::<License>(&leg.key).await,
+    pub(super) async fn read_offer(&self, kind: OfferKind, key: &ObjectKey) -> Answer<()> {
+        match kind {
+            OfferKind::Machine => self.read::<Machine>(key).await,
+            OfferKind::License => self.read::<License>(key).await,
         }
     }
 

@@ -10,8 +10,12 @@ use pool::{Objects, requester_attributes};
 use serde_json::{Value, json};
 
 use crate::claims::view::{Leg, View};
+use crate::status::cut;
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
+
+/// How long the reason of a vote may be in the status of a Match, in characters.
+const VOTE_REASON_MAX: usize = 256;
 
 /// The entry of a claim in an offer's ledger, as it is written first. Without an agent it has accepted; for an agent it names the members
 /// and the requester.
@@ -81,7 +85,12 @@ pub(crate) fn votes(view: &View, objects: &Objects) -> Vec<MemberVote> {
         // members are counted with the root
         let id = i32::try_from(number + 1).ok()?;
         let reason = if found.vote == Vote::Rejected { "Rejected" } else { "" };
-        Some(MemberVote { id, vote: found.vote, reason: reason.to_owned(), message: found.vote_reason.clone() })
+        Some(MemberVote {
+            id,
+            vote: found.vote,
+            reason: reason.to_owned(),
+            message: cut(&crds::ad::line(&found.vote_reason), VOTE_REASON_MAX),
+        })
     };
     view.legs.iter().enumerate().filter(|(_, leg)| leg.agent).filter_map(vote).collect()
 }

@@ -66,11 +66,11 @@ impl Step<'_> {
             }
             Answer::Denied(refused) if refused.breaks(Rule::Epoch) => {
                 // the offer is read as it is, and with it the epoch of the present leader
-                self.context.read_offer(leg).await;
+                self.context.read_offer(leg.kind, &leg.key).await;
                 Err(self.failed(refused.message))
             }
             Answer::Denied(refused) => {
-                self.context.read_offer(leg).await;
+                self.context.read_offer(leg.kind, &leg.key).await;
                 if self.is_entered(leg) {
                     return Ok(Event::Reserved(number));
                 }

@@ -9,7 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use claiming::Action;
 use crds::Refusal;
 
-use crate::cycle::backoff::{Backoff, jitter};
+use crate::cycle::backoff::{Backoff, Pause, jitter};
 
 /// How long after an attempt that waits for something else the next one is made at the earliest, however much has changed.
 const WAITS: Backoff = Backoff::new(50, 1_000);
@@ -63,10 +63,10 @@ struct Stall {
 pub(crate) struct Stalls {
     /// By the uids of their Matches.
     claims: BTreeMap<String, Stall>,
-    /// Jobs whose Match could not be written, by uid: how often in a row, and until when they pause.
-    jobs: BTreeMap<String, (u32, u64)>,
-    /// How often in a row the workload of a claim was started, when last, and until when it is not started again.
-    started: BTreeMap<String, (u32, u64, u64)>,
+    /// The pauses of jobs whose Match could not be written, by uid.
+    jobs: BTreeMap<String, Pause>,
+    /// The pause before the workload of a claim is started again, and when it was started last.
+    started: BTreeMap<String, (Pause, u64)>,
     /// Since when work is waited for that is to stop, by the uids of the Matches and of the workloads.
     stopping: BTreeMap<(String, String), u64>,
     /// What offers have refused in the course of a claim, by the uid of its Match: they are written into the job's status at its end, which may come much later.
@@ -110,37 +110,37 @@ impl Stalls {
 
     /// The workload of a claim was started. If that does not last, it is started again less and less often.
     pub(crate) fn started(&mut self, uid: &str, now_ms: u64) {
-        let before = self.started.get(uid).filter(|(_, at_ms, _)| now_ms < at_ms.saturating_add(LASTS_MS));
-        let times = before.map_or(0, |(times, ..)| times.saturating_add(1));
-        let pause = Backoff::REQUESTS.pause_ms(times, jitter(uid, i32::try_from(times).unwrap_or(0)));
-        self.started.insert(uid.to_owned(), (times, now_ms, now_ms.saturating_add(pause)));
+        let (pause, at_ms) = self.started.entry(uid.to_owned()).or_default();
+        if now_ms >= at_ms.saturating_add(LASTS_MS) {
+            *pause = Pause::default();
+        }
+        pause.lengthen(Backoff::REQUESTS, uid, now_ms);
+        *at_ms = now_ms;
     }
 
     /// Until when the workload of a claim is not started again.
     pub(crate) fn starts_at(&self, uid: &str, now_ms: u64) -> Option<u64> {
-        self.started.get(uid).map(|(.., until_ms)| *until_ms).filter(|until| *until > now_ms)
+        self.started.get(uid)?.0.ends_ms(now_ms)
     }
 
     /// The Match of a job could not be written, for an unknown reason.
     pub(crate) fn unwritten(&mut self, job_uid: &str, now_ms: u64) {
-        let times = self.jobs.get(job_uid).map_or(0, |(times, _)| times.saturating_add(1));
-        let pause = Backoff::REQUESTS.pause_ms(times, jitter(job_uid, i32::try_from(times).unwrap_or(0)));
-        self.jobs.insert(job_uid.to_owned(), (times, now_ms.saturating_add(pause)));
+        self.jobs.entry(job_uid.to_owned()).or_default().lengthen(Backoff::REQUESTS, job_uid, now_ms);
     }
 
-    /// The Match of a job was written, or refused for a reason that the job's status gives.
+    /// The Match of a job was written.
     pub(crate) fn written(&mut self, job_uid: &str) {
         self.jobs.remove(job_uid);
     }
 
     /// The jobs that pause, by uid.
     pub(crate) fn paused(&self, now_ms: u64) -> BTreeSet<String> {
-        self.jobs.iter().filter(|(_, (_, until_ms))| *until_ms > now_ms).map(|(uid, _)| uid.clone()).collect()
+        self.jobs.iter().filter(|(_, pause)| pause.lasts(now_ms)).map(|(uid, _)| uid.clone()).collect()
     }
 
     /// When the next job's pause ends.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        self.jobs.values().map(|(_, until_ms)| *until_ms).filter(|until| *until > now_ms).min()
+        self.jobs.values().filter_map(|pause| pause.ends_ms(now_ms)).min()
     }
 
     /// Since when it is waited that work stops for a claim; from now on, if it was not yet.

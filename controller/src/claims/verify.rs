@@ -21,7 +21,7 @@ impl Step<'_> {
             }
         }
         for leg in self.view.legs.iter().filter(|leg| members.offer(leg.kind, &leg.key).is_none()) {
-            if self.found(self.context.read_offer(leg).await)?.is_none() {
+            if self.found(self.context.read_offer(leg.kind, &leg.key).await)?.is_none() {
                 return Ok(Event::NotVerified(Reason::MemberGone));
             }
         }

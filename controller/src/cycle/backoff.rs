@@ -74,6 +74,11 @@ impl Pause {
         self.until_ms
     }
 
+    /// When it ends; `None`: it does not last.
+    pub(crate) fn ends_ms(&self, now_ms: u64) -> Option<u64> {
+        Some(self.until_ms).filter(|until| *until > now_ms)
+    }
+
     /// Whether it lasts.
     pub(crate) fn lasts(&self, now_ms: u64) -> bool {
         now_ms < self.until_ms

@@ -7,9 +7,8 @@ use std::time::Duration;
 use claiming::Decision;
 use crds::Match;
 use kube::ResourceExt;
-use matchmaker::{AdKey, Ask};
-use parking_lot::{Mutex, MutexGuard};
-use pool::{AssumedGang, ObjectKey, recorded_charges};
+use parking_lot::Mutex;
+use pool::{AssumedGang, ObjectKey, asks_of, recorded_charges};
 use tokio::time::Instant;
 
 use crate::claims::View;
@@ -61,7 +60,7 @@ pub(crate) struct Telling {
 
 impl Drop for Telling {
     fn drop(&mut self) {
-        self.in_flight.table().told.remove(&self.job);
+        self.in_flight.0.lock().told.remove(&self.job);
     }
 }
 
@@ -84,7 +83,7 @@ pub(crate) struct ClaimGuard {
 
 impl Drop for ClaimGuard {
     fn drop(&mut self) {
-        let mut table = self.in_flight.table();
+        let mut table = self.in_flight.0.lock();
         if let Some(Claim { job, .. }) = table.under_way.remove(&self.name) {
             let (key, uid) = self.name.clone();
             table.finished.push(FinishedClaim { key, uid, job });
@@ -95,7 +94,7 @@ impl Drop for ClaimGuard {
 impl ClaimGuard {
     /// The claim was committed or aborted: what is still to be done keeps no other one from being made.
     pub(crate) fn decided(&self) {
-        if let Some(claim) = self.in_flight.table().under_way.get_mut(&self.name)
+        if let Some(claim) = self.in_flight.0.lock().under_way.get_mut(&self.name)
             && claim.stage == Stage::Undecided
         {
             claim.stage = Stage::Decided;
@@ -115,13 +114,9 @@ impl InFlight {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.0.lock()
-    }
-
     /// Begins to write the status of a job; `None` if a claim of it is under way, which writes more, or if its status is being written.
     pub(crate) fn tell(self: &Arc<Self>, job: &str) -> Option<Telling> {
-        let mut table = self.table();
+        let mut table = self.0.lock();
         let is_claimed = table.under_way.values().any(|claim| claim.job == job);
         let tells = !is_claimed && table.told.insert(job.to_owned());
         tells.then(|| Telling { in_flight: self.clone(), job: job.to_owned() })
@@ -129,13 +124,13 @@ impl InFlight {
 
     /// Whether a job is being told where it stands.
     pub(crate) fn is_told(&self, job: &str) -> bool {
-        self.table().told.contains(job)
+        self.0.lock().told.contains(job)
     }
 
     /// Begins a claim; `None` if it is under way already: under its uid, or as one that is just being written. `gang` is what a
     /// new one takes: its job must not be told something else at the same time.
     pub(crate) fn begin(self: &Arc<Self>, view: &View, gang: Option<AssumedGang>) -> Option<ClaimGuard> {
-        let mut table = self.table();
+        let mut table = self.0.lock();
         let name = (view.key.clone(), view.uid.clone());
         let unwritten = (view.key.clone(), String::new());
         if table.under_way.contains_key(&name) || table.under_way.contains_key(&unwritten) {
@@ -152,19 +147,19 @@ impl InFlight {
 
     /// Whether a claim is under way.
     pub(crate) fn has(&self, view: &View) -> bool {
-        let table = self.table();
+        let table = self.0.lock();
         let is_under_way = |uid: &str| table.under_way.contains_key(&(view.key.clone(), uid.to_owned()));
         is_under_way(&view.uid) || is_under_way("")
     }
 
     /// Those that have finished since they were taken last.
     pub(crate) fn take_finished(&self) -> Vec<FinishedClaim> {
-        std::mem::take(&mut self.table().finished)
+        std::mem::take(&mut self.0.lock().finished)
     }
 
     /// How many are under way.
     pub(crate) fn len(&self) -> usize {
-        self.table().under_way.len()
+        self.0.lock().under_way.len()
     }
 
     /// How many of them are not decided yet.
@@ -178,22 +173,22 @@ impl InFlight {
     }
 
     fn count(&self, stage: Stage) -> usize {
-        self.table().under_way.values().filter(|claim| claim.stage == stage).count()
+        self.0.lock().under_way.values().filter(|claim| claim.stage == stage).count()
     }
 
     /// The gangs that the objects may not show yet.
     pub(crate) fn gangs(&self) -> Vec<AssumedGang> {
-        self.table().under_way.values().filter_map(|claim| claim.gang.clone()).collect()
+        self.0.lock().under_way.values().filter_map(|claim| claim.gang.clone()).collect()
     }
 
     /// The uids of the jobs whose claims are under way.
     pub(crate) fn jobs(&self) -> BTreeSet<String> {
-        self.table().under_way.values().map(|claim| claim.job.clone()).collect()
+        self.0.lock().under_way.values().map(|claim| claim.job.clone()).collect()
     }
 
     /// The uids of the jobs whose written claims are under way: those of new ones are not among them.
     pub(crate) fn written_jobs(&self) -> BTreeSet<String> {
-        let table = self.table();
+        let table = self.0.lock();
         let (new, written): (Vec<_>, Vec<_>) = table.under_way.values().partition(|claim| claim.gang.is_some());
         let is_new = |uid: &String| new.iter().any(|claim| claim.job == *uid);
         written.into_iter().map(|claim| claim.job.clone()).filter(|uid| !is_new(uid)).collect()
@@ -201,26 +196,22 @@ impl InFlight {
 
     /// How long ago this process saw an undecided Match first, in milliseconds.
     pub(crate) fn age_ms(&self, match_uid: &str) -> u64 {
-        let mut table = self.table();
+        let mut table = self.0.lock();
         let first = *table.first_seen.entry(match_uid.to_owned()).or_insert_with(Instant::now);
         u64::try_from(first.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Forgets first sights of Matches that are gone or decided.
     pub(crate) fn forget_unless(&self, undecided: &BTreeSet<String>) {
-        self.table().first_seen.retain(|uid, _| undecided.contains(uid));
+        self.0.lock().first_seen.retain(|uid, _| undecided.contains(uid));
     }
 }
 
 /// What a Match takes, as the engine counts it.
 pub(crate) fn assumed_gang(found: &Match) -> AssumedGang {
-    let asks = found.spec.members.iter().skip(1).map(|member| {
-        let key = AdKey { kind: member.kind.clone(), namespace: member.namespace.clone(), name: member.name.clone() };
-        (key, Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() })
-    });
     AssumedGang {
         match_key: ObjectKey::new(&found.namespace().unwrap_or_default(), &found.name_any()),
-        asks: asks.collect(),
+        asks: asks_of(&found.spec.members).collect(),
         charged: found.spec.account.as_deref().map(|account| (account.into(), recorded_charges(found))),
     }
 }

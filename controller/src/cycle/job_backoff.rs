@@ -80,7 +80,7 @@ impl JobBackoff {
 
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        self.0.values().map(|held| held.pause.until_ms()).filter(|until| *until > now_ms).min()
+        self.0.values().filter_map(|held| held.pause.ends_ms(now_ms)).min()
     }
 }
 

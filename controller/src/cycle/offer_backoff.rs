@@ -76,7 +76,7 @@ impl OfferBackoff {
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
         let pauses = self.0.values().flat_map(BTreeMap::values).filter(|known| !known.for_good);
-        pauses.map(|known| known.pause.until_ms()).filter(|until| *until > now_ms).min()
+        pauses.filter_map(|known| known.pause.ends_ms(now_ms)).min()
     }
 }
 

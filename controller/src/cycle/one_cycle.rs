@@ -101,6 +101,8 @@ impl Negotiator {
         self.health.cycle_ends();
         let Some(done) = done else {
             tracing::error!("the negotiation cycle failed; the next cycle starts from scratch");
+            self.search.engine = self.config.search.into();
+            self.search.preemption_engine = self.config.search.into();
             return false;
         };
         let Done { pool, mut cycle, placed, mut findings, provenance, engine, sees_all, returning, .. } = done;

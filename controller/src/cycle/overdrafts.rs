@@ -66,7 +66,7 @@ impl Overdrafts {
 
     /// When the next pause ends, if one is running.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        self.0.values().map(|account| account.pause.until_ms()).filter(|until| *until > now_ms).min()
+        self.0.values().filter_map(|account| account.pause.ends_ms(now_ms)).min()
     }
 }
 

@@ -148,7 +148,12 @@ impl Elector {
                     (_, found) => LeaseAnswer::Found(found),
                 }
             }
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409) => LeaseAnswer::Conflict,
+            // Without its namespace a Lease cannot be created, however soon it is tried again.
+            Err(Error::Api(status))
+                if status.code == 409 || status.code == 404 && !matches!(next, LeaseAction::Create(_)) =>
+            {
+                LeaseAnswer::Conflict
+            }
             Err(error) => {
                 tracing::warn!(lease = NAME, %error, "request for the lease failed");
                 LeaseAnswer::Unknown

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crds::conditions::{reasons, types};
 use crds::{Decision, JobPhase, Match, OfferKind, conditions};
 use jiff::Timestamp;
-use pool::{ObjectKey, Objects, OfferRef, usage};
+use pool::{Objects, OfferRef, usage};
 
 /// The resources that are summed up. Owners choose the names of others, which are no labels for that reason.
 const RESOURCES: [&str; 4] = ["seats", "slots", "cpus", "memory"];
@@ -154,9 +154,8 @@ fn claim_state(found: &Match, objects: &Objects) -> Option<(&'static str, Option
 fn is_ending(found: &Match, objects: &Objects) -> bool {
     let Some(uid) = found.metadata.uid.as_deref() else { return false };
     let Some((root, offers)) = found.spec.members.split_first() else { return false };
-    let job = objects.jobs.get(&ObjectKey::new(&root.namespace, &root.name));
-    let is_held = job.and_then(|held| held.object.claim()).is_some_and(|claim| claim.uid == uid);
-    is_held || offers.iter().filter_map(|member| objects.offer_of(member)).any(|offer| offer.entry(uid).is_some())
+    let is_held = objects.job_of(root).and_then(|job| job.claim()).is_some_and(|claim| claim.uid == uid);
+    is_held || offers.iter().any(|offer| objects.has_entry(offer, uid))
 }
 
 /// When a claim ended that is not committed any more.

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crds::conditions::{self, Finding, Holds, reasons, types};
+use crds::ad::accepted;
+use crds::conditions;
 use crds::{Machine, MachineClass, MachineClassStatus};
 use futures::StreamExt;
 use jiff::Timestamp;
@@ -76,7 +77,7 @@ async fn keep(context: Arc<Context>, changes: Vec<Change>, said: Vec<(String, Op
 async fn say(context: &Context, name: String, ops: Ops) -> Option<String> {
     let patch = ObjectPatch::Json(ops.build());
     let answer = context.cluster.patch_status::<MachineClass>(&ObjectKey::new("", &name), &patch).await;
-    failure(answer.map(|class| context.cache.update(|all| drop(all.classes.insert(name, Arc::new(class))))))
+    failure(answer.map(|class| context.cache.update(|all| all.wrote_class(class))))
 }
 
 /// Makes one write. Returns why it failed, if it did; of an object that has changed, the change comes by watch.
@@ -105,12 +106,7 @@ fn status(class: &Arc<MachineClass>, tally: &Tally, now: Timestamp) -> Option<(S
         machines: count(tally.machines),
         conditions: from.conditions.clone(),
     };
-    let (holds, reason, message) = match &tally.problem {
-        None => (Holds::True, reasons::ACCEPTED, String::new()),
-        Some(problem) => (Holds::False, problem.reason, problem.message.clone()),
-    };
-    let finding = Finding { type_: types::ACCEPTED, holds, reason, message };
-    conditions::set(&mut to.conditions, finding, class.metadata.generation, Time(now));
+    conditions::set(&mut to.conditions, accepted(tally.problem.as_ref()), class.metadata.generation, Time(now));
     let version = class.resource_version().unwrap_or_default();
     let ops = Ops::default().test(&["metadata", "resourceVersion"], version).status(&from, &to);
     ops.writes().then(|| (class.name_any(), ops))

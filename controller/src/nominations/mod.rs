@@ -25,12 +25,13 @@ use parking_lot::Mutex;
 use policy::EvictionBudget;
 use pool::{Cached, Changes, JobState, ObjectKey, Objects, Preemptor, Submitting, idle_claim, job_state};
 
+use crate::accounts::charge_meter::ChargeMeter;
 use crate::claims::Claims;
 use crate::cycle::backoff::{Backoff, Pause};
 use crate::metrics::level;
 
 use self::pauses::PausedJobs;
-use self::uses::{Kept, Uses};
+use self::uses::Uses;
 use self::withdrawals::{OwnPart, Withdrawals};
 
 pub(crate) use self::look::NominationsFound;
@@ -87,7 +88,7 @@ pub(crate) struct Nominations {
     /// Claims of what was reserved, until they have used as much as was kept idle for them.
     uses: Uses,
     budget: EvictionBudget,
-    /// Nominations that could not be written, and that is not taken in yet.
+    /// Nominations that could not be written; this is not taken in yet.
     failed: Arc<Mutex<Vec<FailedWrite>>>,
     /// The uids of jobs whose nominations are being written.
     writing: Arc<Mutex<BTreeSet<String>>>,
@@ -114,7 +115,7 @@ struct FirstSeen {
     /// The account of the job.
     account: String,
     /// What a reservation keeps idle.
-    kept: Kept,
+    kept: ChargeMeter,
     /// What of it belongs to the namespace of the job.
     own: OwnPart,
     /// The release of a victim has begun.
@@ -184,7 +185,7 @@ impl Nominations {
                 at_ms,
                 kind,
                 account: account(),
-                kept: Kept::default(),
+                kept: ChargeMeter::default(),
                 own: OwnPart::of(&nomination, objects),
                 has_released: false,
                 end: None,

@@ -5,23 +5,7 @@ use std::collections::BTreeMap;
 use policy::Amount;
 use pool::{Objects, recorded_charges};
 
-/// What a reservation keeps idle.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Kept {
-    /// Until `at_ms`, in micros times milliseconds.
-    sum: Amount,
-    /// From then on, in micros.
-    charge: Amount,
-    at_ms: u64,
-}
-
-impl Kept {
-    /// From now on, so much is idle.
-    pub(super) fn goes_on_at(&mut self, charge: Amount, now_ms: u64) {
-        let lasted = now_ms.saturating_sub(self.at_ms);
-        *self = Kept { sum: self.sum + self.charge * Amount::from(lasted), charge, at_ms: now_ms };
-    }
-}
+use crate::accounts::charge_meter::ChargeMeter;
 
 /// The claims of what was reserved, by the uids of their Matches.
 #[derive(Debug, Default)]
@@ -41,7 +25,7 @@ struct Use {
 
 impl Uses {
     /// The claim of a job of an account begins, for which so much was kept idle.
-    pub(super) fn begin(&mut self, claim: String, (job, account): (String, String), kept: Kept, now_ms: u64) {
+    pub(super) fn begin(&mut self, claim: String, (job, account): (String, String), kept: ChargeMeter, now_ms: u64) {
         self.0.insert(claim, Use { job, account, kept: kept.sum, charge: 0, since_ms: now_ms });
     }
 
@@ -61,19 +45,5 @@ impl Uses {
             lasts && !is_enough
         });
         judged
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_kept_idle_is_summed_up_as_it_changes() {
-        let mut kept = Kept::default();
-        for (charge, now_ms) in [(0, 100), (4, 200), (8, 300), (0, 350), (0, 900)] {
-            kept.goes_on_at(charge, now_ms);
-        }
-        assert_eq!(kept.sum, 4 * 100 + 8 * 50);
     }
 }

@@ -57,11 +57,10 @@ fn namespaces<K: ResourceExt>(objects: &[Arc<K>]) -> BTreeSet<String> {
 
 /// The object of this namespace and name.
 pub(crate) fn find<'p, K: ResourceExt>(objects: &'p [Arc<K>], namespace: &str, name: &str) -> Option<&'p K> {
-    let wanted = (namespace, name);
-    let key = |object: &Arc<K>| -> (String, String) { (object.namespace().unwrap_or_default(), object.name_any()) };
     let found = objects.binary_search_by(|object| {
-        let (namespace, name) = key(object);
-        (namespace.as_str(), name.as_str()).cmp(&wanted)
+        let meta = object.meta();
+        let key = (meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default());
+        key.cmp(&(namespace, name))
     });
     objects.get(found.ok()?).map(Arc::as_ref)
 }

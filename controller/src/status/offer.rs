@@ -7,6 +7,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Objects, OfferRef, alive, overcommitted, ready, usage, used_text};
 
 use crate::status::draft::acceptance;
+use crate::status::finding::cut;
+
+/// How long `status.used` may be, in characters.
+const USED_MAX: usize = 256;
 
 /// The next status of an offer whose ledger is that of `ledger`: everything else in it follows.
 pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &Objects, now: Timestamp) -> OfferStatus {
@@ -30,7 +34,7 @@ pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &O
         set(&mut status.conditions, Finding { type_, holds, reason, message }, generation, Time(now));
     }
     status.observed_generation = generation;
-    status.used = Some(used_text(offer.capacity, &usage));
+    status.used = Some(cut(&used_text(offer.capacity, &usage), USED_MAX));
     status.state = Some(state(offer, holds, reason, has_claims));
     status
 }

@@ -59,6 +59,6 @@ impl Rereader {
 
     /// When there may be something to do if nothing changes.
     pub(crate) fn next_ms(&self, now_ms: u64) -> Option<u64> {
-        Some(self.pause.until_ms()).filter(|until| *until > now_ms)
+        self.pause.ends_ms(now_ms)
     }
 }

@@ -29,7 +29,7 @@ fn sent<K: ReadTrimmed + DeserializeOwned + PartialEq>(mut object: Value) {
     let metadata = json!({
         "annotations": {"gangmatch.dev/match": "b"}, "creationTimestamp": "2026-11-21T14:00:00Z", "deletionGracePeriodSeconds": 3,
         "deletionTimestamp": "2026-11-21T14:00:03Z", "finalizers": ["f"], "generateName": "g", "generation": 4,
-        "labels": {"l": "m"}, "name": "n", "namespace": "ns", "resourceVersion": "5", "selfLink": "s", "uid": "u",
+        "labels": {"l": "m"}, "name": "n", "namespace": "ns", "resourceVersion": "5", "uid": "u",
         "ownerReferences": [{"apiVersion": "v1", "kind": "k", "name": "o", "uid": "v"}]});
     object["metadata"] = metadata.clone();
     let mut whole: K = serde_json::from_value(object.clone()).unwrap();

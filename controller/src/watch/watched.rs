@@ -1,7 +1,5 @@
 //! The kinds that are watched, and where the objects of each are cached.
 
-use std::sync::Arc;
-
 use crds::{Account, LABEL_AD, LABEL_MATCH_UID, MachineClass, Match, POOL_POLICY, PoolPolicy, WorkKind};
 use k8s_openapi::api::batch::v1::Job as Batch;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
@@ -95,10 +93,7 @@ pub(crate) const NODES: WatchedKind<Node> = WatchedKind {
 
 pub(crate) const CLASSES: WatchedKind<MachineClass> = WatchedKind {
     label: None,
-    put: |all, object| {
-        all.classes.insert(object.name_any(), Arc::new(object));
-        true
-    },
+    put: |all, object| all.put_class(object),
     delete: None,
     remove: |all, key| drop(all.classes.remove(&key.name)),
     retain: |all, keep| all.classes.retain(|name, _| keep(&ObjectKey::new("", name))),

@@ -6,9 +6,11 @@ use crds::{Job, LABEL_AD, WorkKind, Workload, WorkloadRef};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
+use kube::core::ApiResource;
 use pool::{ObjectKey, Objects, OwnerTrust, WorkloadObject};
 
 use crate::workloads::Problem;
+use crate::write::work_requests::resource;
 
 /// What is to be done about labelled workloads that are held.
 #[derive(Debug, Default)]
@@ -110,10 +112,10 @@ impl Asking {
         let mut labels = ad.labels().clone();
         labels.insert(LABEL_AD.to_owned(), ad.name_any());
         job.metadata.labels = Some(labels);
-        let (api_version, kind) = type_of(work.kind);
+        let ApiResource { api_version, kind, .. } = resource(work.kind);
         job.metadata.owner_references = Some(vec![OwnerReference {
-            api_version: api_version.to_owned(),
-            kind: kind.to_owned(),
+            api_version,
+            kind,
             name: work.key.name.clone(),
             uid: work.uid.clone(),
             controller: Some(true),
@@ -123,21 +125,12 @@ impl Asking {
     }
 }
 
-/// `apiVersion` and `kind`.
-fn type_of(kind: WorkKind) -> (&'static str, &'static str) {
-    match kind {
-        WorkKind::Job => ("batch/v1", "Job"),
-        WorkKind::JobSet => ("jobset.x-k8s.io/v1alpha2", "JobSet"),
-        WorkKind::Pod => ("v1", "Pod"),
-    }
-}
-
 /// A workload, for an Event about it.
 pub(crate) fn reference(work: &WorkloadObject) -> ObjectReference {
-    let (api_version, kind) = type_of(work.kind);
+    let ApiResource { api_version, kind, .. } = resource(work.kind);
     ObjectReference {
-        api_version: Some(api_version.to_owned()),
-        kind: Some(kind.to_owned()),
+        api_version: Some(api_version),
+        kind: Some(kind),
         name: Some(work.key.name.clone()),
         namespace: Some(work.key.namespace.clone()),
         uid: Some(work.uid.clone()),

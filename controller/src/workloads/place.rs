@@ -31,6 +31,18 @@ pub(crate) fn placement(pod_spec: &Map<String, Value>, gang: &Gang) -> Map<Strin
     placed
 }
 
+/// Removes the scheduling gate of this name from a pod specification. Whether it was there.
+pub(super) fn remove_gate(pod_spec: &mut Map<String, Value>, name: &str) -> bool {
+    let mut gates = list(pod_spec, "schedulingGates");
+    let before = gates.len();
+    gates.retain(|gate| gate.get("name").and_then(Value::as_str) != Some(name));
+    let was_there = gates.len() < before;
+    if !gates.is_empty() {
+        pod_spec.insert("schedulingGates".to_owned(), Value::Array(gates));
+    }
+    was_there
+}
+
 /// The tolerations of a pod specification, taken out, with those of these seats added.
 pub(super) fn tolerations<'s>(
     pod_spec: &mut Map<String, Value>,

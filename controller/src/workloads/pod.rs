@@ -4,7 +4,7 @@ use crds::GATE;
 use serde_json::{Map, Value};
 
 use crate::workloads::marks::{bring_in_line, fields, variables};
-use crate::workloads::place::list;
+use crate::workloads::place::remove_gate;
 use crate::workloads::{Gang, placement};
 use crate::write::patch::Ops;
 use crate::write::work_requests::Raw;
@@ -23,11 +23,7 @@ pub(super) fn start(mut ops: Ops, current: &Raw, gang: &Gang) -> Ops {
     let now = fields(&current.spec, "");
     let mut wanted: Map<String, Value> = now.clone();
     wanted.extend(placement(&now, &Gang { seats, ..gang.clone() }));
-    let mut gates = list(&mut wanted, "schedulingGates");
-    gates.retain(|gate| gate.get("name").and_then(Value::as_str) != Some(GATE));
-    if !gates.is_empty() {
-        wanted.insert("schedulingGates".to_owned(), Value::Array(gates));
-    }
+    remove_gate(&mut wanted, GATE);
     bring_in_line(ops, &["spec"], &["affinity", "tolerations", "schedulingGates"], &now, &wanted)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::workloads::gang::{HOSTNAME, Seat};
 use crate::workloads::marks::{bring_in_line, fields};
-use crate::workloads::place::{list, taken};
+use crate::workloads::place::{remove_gate, taken};
 use crate::write::patch::Ops;
 use crate::write::requests::ObjectPatch;
 use crate::write::work_requests::Raw;
@@ -71,14 +71,8 @@ pub(crate) fn unplaced(objects: &Objects) -> impl Iterator<Item = Unplaced> {
 pub(crate) fn place_pod(current: &Raw) -> Option<ObjectPatch> {
     let now = fields(&current.spec, "");
     let mut wanted: Map<String, Value> = now.clone();
-    let mut gates = list(&mut wanted, "schedulingGates");
-    let is_ours = |gate: &Value| gate.get("name").and_then(Value::as_str) == Some(GATE_PLACE);
-    if !gates.iter().any(is_ours) {
+    if !remove_gate(&mut wanted, GATE_PLACE) {
         return None;
-    }
-    gates.retain(|gate| !is_ours(gate));
-    if !gates.is_empty() {
-        wanted.insert("schedulingGates".to_owned(), Value::Array(gates));
     }
     let text = current.metadata.annotations.as_ref()?.get(ANNOTATION_PLACEMENT)?;
     let placement: Placement = serde_json::from_str(text).ok()?;

@@ -30,13 +30,10 @@ pub(crate) fn batch_job(template: &BTreeMap<String, Value>, gang: &Gang) -> Valu
     let mut pod_spec = taken(&mut pod, "spec");
     pod_spec.extend(placement(&pod_spec, gang));
     let environment = gang.environment();
-    for kind in
-        ["containers", "initContainers"].into_iter().filter(|kind| pod_spec.contains_key(*kind)).collect::<Vec<_>>()
-    {
-        let all = list(&mut pod_spec, kind).into_iter();
-        let containers = all.map(|container| with_environment(container, &environment));
-        let containers = containers.collect();
-        pod_spec.insert(kind.to_owned(), Value::Array(containers));
+    for kind in ["containers", "initContainers"] {
+        for container in pod_spec.get_mut(kind).and_then(Value::as_array_mut).into_iter().flatten() {
+            add_environment(container, &environment);
+        }
     }
     pod.insert("metadata".to_owned(), Value::Object(pod_metadata));
     pod.insert("spec".to_owned(), Value::Object(pod_spec));
@@ -64,17 +61,16 @@ fn one_pod_a_node(spec: &mut Map<String, Value>, nodes: usize) {
     }
 }
 
-/// What a container sets itself stays as it is.
-fn with_environment(container: Value, gangs: &[(String, String)]) -> Value {
-    let Value::Object(mut container) = container else { return container };
-    let mut environment = list(&mut container, "env");
-    for (name, value) in gangs {
+/// Adds variables to the environment of a container. What it sets itself stays as it is.
+fn add_environment(container: &mut Value, variables: &[(String, String)]) {
+    let Value::Object(container) = container else { return };
+    let mut environment = list(container, "env");
+    for (name, value) in variables {
         if !environment.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(name.as_str())) {
             environment.push(json!({"name": name, "value": value}));
         }
     }
     container.insert("env".to_owned(), Value::Array(environment));
-    Value::Object(container)
 }
 
 #[cfg(test)]

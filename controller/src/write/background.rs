@@ -22,7 +22,7 @@ impl Background {
 
     /// Until when nothing is written, because some have failed.
     pub(crate) fn pause_until_ms(&self, now_ms: u64) -> Option<u64> {
-        self.pause.lasts(now_ms).then(|| self.pause.until_ms())
+        self.pause.ends_ms(now_ms)
     }
 
     /// Begins some; they answer with why some of them failed.

@@ -12,13 +12,14 @@ use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::runtime::events::EventType;
 use kube::{Resource, ResourceExt};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
 use crate::write::answer::Answer;
 use crate::write::fair::FairQueue;
+use crate::write::lane::until;
 use crate::write::pacing::{Outcome, Pacing};
 use crate::write::requests::{Cluster, MANAGER};
 
@@ -71,7 +72,7 @@ impl Events {
     pub(crate) fn tell_about(&self, object: ObjectReference, tone: EventType, reason: &str, note: &str) {
         let event = event(object, tone, reason, note, &self.identity, self.clock.now());
         let namespace = event.metadata.namespace.clone().unwrap_or_default();
-        let mut waiting = self.waiting();
+        let mut waiting = self.waiting.lock();
         if waiting.len_of(&namespace) >= WAITING_OF_ONE {
             waiting.drop_oldest(&namespace);
         }
@@ -105,10 +106,6 @@ impl Events {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, FairQueue<Event>> {
-        self.waiting.lock()
-    }
-
     /// Writes them, for ever. One that is refused is lost, and its namespace pauses.
     pub(crate) async fn write(&self, cluster: &Cluster) {
         let begun = Instant::now();
@@ -133,23 +130,16 @@ impl Events {
                     });
                 }
                 () = self.more.notified() => {}
-                () = after(pause) => {}
+                () = until(pause) => {}
             }
         }
     }
 
     fn next(&self, pacing: &Pacing<String>, under_way: &BTreeMap<String, usize>, now_ms: u64) -> Option<Event> {
-        self.waiting().pop(|namespace| {
+        self.waiting.lock().pop(|namespace| {
             let most = pacing.allowance(namespace, WRITES_OF_ONE);
             pacing.may(namespace, now_ms) && under_way.get(namespace).is_none_or(|count| *count < most)
         })
-    }
-}
-
-async fn after(pause: Option<Instant>) {
-    match pause {
-        Some(until) => tokio::time::sleep_until(until).await,
-        None => std::future::pending().await,
     }
 }
 

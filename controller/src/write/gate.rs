@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::write::fair::FairQueue;
@@ -42,7 +42,7 @@ pub(crate) struct Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.gate.state().ended(&self.namespace);
+        self.gate.0.lock().ended(&self.namespace);
         self.gate.admit();
     }
 }
@@ -83,27 +83,23 @@ impl Gate {
         Gate(Arc::new(Mutex::new(State { limits, under_way, total: 0, slow, waiting })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock()
-    }
-
     /// Waits for a turn.
     pub(crate) async fn turn(&self, namespace: &str) -> Option<Turn> {
         let (sender, receiver) = oneshot::channel();
-        self.state().waiting.push(namespace, (namespace.to_owned(), sender));
+        self.0.lock().waiting.push(namespace, (namespace.to_owned(), sender));
         self.admit();
         receiver.await.ok()
     }
 
     /// Changes how much may go on in all.
     pub(crate) fn limit_to(&self, all: usize) {
-        self.state().limits.all = all;
+        self.0.lock().limits.all = all;
         self.admit();
     }
 
     /// Takes in whether the server answered about a namespace.
     pub(crate) fn answered(&self, namespace: &str, is_answer: bool) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if !is_answer {
             state.slow.insert(namespace.to_owned());
         } else if !state.slow.is_empty() {
@@ -113,7 +109,7 @@ impl Gate {
 
     fn admit(&self) {
         loop {
-            let Some((namespace, sender)) = self.state().next() else { return };
+            let Some((namespace, sender)) = self.0.lock().next() else { return };
             // If the request was given up just now, the turn is dropped, and the next one gets it.
             drop(sender.send(Turn { gate: self.clone(), namespace }));
         }
@@ -175,7 +171,7 @@ mod tests {
         drop(first);
         drop(all.remove(0)); // it had the turn already
         let last = all[0].as_mut().now_or_never().unwrap();
-        let state = gate.state();
+        let state = gate.0.lock();
         assert_eq!((last.is_some(), state.total, state.waiting.len()), (true, 1, 0));
         drop(state);
     }

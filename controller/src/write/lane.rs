@@ -190,7 +190,8 @@ fn log(what: &str, namespace: &str, outcome: &Outcome, news: Option<&PacingNotic
     }
 }
 
-async fn until(moment: Option<Instant>) {
+/// Waits until then; for ever, if there is no moment.
+pub(super) async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,

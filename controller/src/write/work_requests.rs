@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
-use kube::core::DynamicResourceScope;
+use kube::core::{ApiResource, DynamicResourceScope};
 use pool::{JobSet, ObjectKey, ReadTrimmed, WorkloadObject};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -63,40 +63,33 @@ impl Raw {
     }
 }
 
-/// Group, version and plural of a kind.
-fn names(kind: WorkKind) -> [Cow<'static, str>; 4] {
-    fn of<K: Resource<DynamicType = ()>>() -> [Cow<'static, str>; 4] {
-        [K::group(&()), K::version(&()), K::kind(&()), K::plural(&())].map(|name| Cow::Owned(name.into_owned()))
-    }
+/// How the API names a kind of workload.
+pub(crate) fn resource(kind: WorkKind) -> ApiResource {
     match kind {
-        WorkKind::Job => of::<Batch>(),
-        WorkKind::JobSet => of::<JobSet>(),
-        WorkKind::Pod => of::<Pod>(),
+        WorkKind::Job => ApiResource::erase::<Batch>(&()),
+        WorkKind::JobSet => ApiResource::erase::<JobSet>(&()),
+        WorkKind::Pod => ApiResource::erase::<Pod>(&()),
     }
 }
 
 impl Resource for Raw {
-    type DynamicType = WorkKind;
+    type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
-    fn kind(kind: &WorkKind) -> Cow<'_, str> {
-        let [_, _, name, _] = names(*kind);
-        name
+    fn kind(of: &ApiResource) -> Cow<'_, str> {
+        of.kind.as_str().into()
     }
 
-    fn group(kind: &WorkKind) -> Cow<'_, str> {
-        let [name, ..] = names(*kind);
-        name
+    fn group(of: &ApiResource) -> Cow<'_, str> {
+        of.group.as_str().into()
     }
 
-    fn version(kind: &WorkKind) -> Cow<'_, str> {
-        let [_, name, ..] = names(*kind);
-        name
+    fn version(of: &ApiResource) -> Cow<'_, str> {
+        of.version.as_str().into()
     }
 
-    fn plural(kind: &WorkKind) -> Cow<'_, str> {
-        let [.., name] = names(*kind);
-        name
+    fn plural(of: &ApiResource) -> Cow<'_, str> {
+        of.plural.as_str().into()
     }
 
     fn meta(&self) -> &ObjectMeta {
@@ -134,7 +127,7 @@ fn bare(uid: &str, read: &ObjectMeta) -> ObjectPatch {
 
 impl Cluster {
     fn workloads(&self, kind: WorkKind, namespace: &str) -> Api<Raw> {
-        Api::namespaced_with(self.client.clone(), namespace, &kind)
+        Api::namespaced_with(self.client.clone(), namespace, &resource(kind))
     }
 
     /// Creates a batch Job. What forbids it, a quota or a policy, may not do so a moment later: that is not an answer that counts.

@@ -301,3 +301,32 @@ fn a_match_that_is_deleted_while_its_work_hangs_keeps_nobody_waiting() {
     assert_eq!(agent["status"]["claims"].as_object().unwrap().len(), 1, "{}", at("machines", "m0"));
     stage.verdict().unwrap();
 }
+
+/// Otherwise, a user who deletes Matches would have all offers of the pool listed for each.
+#[test]
+fn y9_a_match_that_is_deleted_costs_the_same_however_many_offers_there_are() {
+    let requests = |offers: usize| {
+        let mut stage = Stage::new(None, Twist::None);
+        (0..offers).for_each(|number| stage.create(&machine(&format!("m{number:03}"), 1)));
+        stage.create(&license(1));
+        stage.create(&job("j", &json!({})));
+        stage.start(&[]);
+        stage.until("it is claimed", |stage| stage.phase("j") == "Claimed").unwrap();
+        let are_told =
+            |stage: &Stage| stage.ours("machines").iter().all(|machine| !machine["status"]["state"].is_null());
+        stage.until("all offers have a status", are_told).unwrap();
+        stage.pass(5_000);
+        let before = stage.requests();
+        let first = stage.ours("matches")[0]["metadata"]["name"].as_str().unwrap().to_owned();
+        stage.delete("matches", &first);
+        let is_another =
+            move |stage: &Stage| stage.ours("matches").iter().any(|found| found["metadata"]["name"] != first);
+        stage.until("it has another Match", is_another).unwrap();
+        stage.until("it is claimed again", |stage| stage.phase("j") == "Claimed").unwrap();
+        stage.pass(5_000);
+        stage.requests() - before
+    };
+    let (few, many) = (requests(20), requests(400));
+    println!("{few} requests with 20 offers, {many} with 400");
+    assert!(many <= few + 2, "{few} requests with 20 offers, {many} with 400");
+}

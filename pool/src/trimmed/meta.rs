@@ -9,6 +9,7 @@ use serde::de::{IgnoredAny, MapAccess};
 use serde::{Deserialize, Deserializer};
 
 use super::lenient::{As, Lenient, Moment, lenient_fields, texts};
+use crate::key::NAME_MAX;
 
 /// The metadata of an object, with the annotations that `A` reads.
 #[derive(Default)]
@@ -30,7 +31,6 @@ enum MetaField {
     Namespace,
     OwnerReferences,
     ResourceVersion,
-    SelfLink,
     Uid,
     #[serde(other)]
     Other,
@@ -70,7 +70,11 @@ impl<A: Lenient + Into<AllTexts>> Lenient for Meta<A> {
                     let names = value::<Option<Vec<Option<String>>>, M>(&mut map)?;
                     meta.finalizers = names.map(|all| all.into_iter().flatten().collect());
                 }
-                MetaField::GenerateName => meta.generate_name = value(&mut map)?,
+                // It can be changed later, and is not checked then.
+                MetaField::GenerateName => {
+                    let prefix = value::<Option<String>, M>(&mut map)?;
+                    meta.generate_name = prefix.filter(|prefix| prefix.len() <= NAME_MAX);
+                }
                 MetaField::Generation => meta.generation = value(&mut map)?,
                 MetaField::Labels => meta.labels = value(&mut map)?,
                 MetaField::Name => meta.name = value(&mut map)?,
@@ -80,7 +84,6 @@ impl<A: Lenient + Into<AllTexts>> Lenient for Meta<A> {
                     meta.owner_references = owners.map(|all| all.into_iter().map(OwnerReference::from).collect());
                 }
                 MetaField::ResourceVersion => meta.resource_version = value(&mut map)?,
-                MetaField::SelfLink => meta.self_link = value(&mut map)?,
                 MetaField::Uid => meta.uid = value(&mut map)?,
                 MetaField::Other => {
                     map.next_value::<IgnoredAny>()?;

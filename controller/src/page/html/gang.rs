@@ -111,10 +111,5 @@ fn edge(from: (usize, usize), to: (usize, usize)) -> Markup {
 }
 
 fn cut(text: &str) -> String {
-    let text = plain(text);
-    if text.chars().count() <= NAME_MAX {
-        return text;
-    }
-    let begin: String = text.chars().take(NAME_MAX - 1).collect();
-    format!("{begin}\u{2026}")
+    crate::status::cut(&plain(text), NAME_MAX)
 }

@@ -1,7 +1,6 @@
 //! Jobs: the queue with its reasons, and one job.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 
 use crds::{Job, JobPhase};
 use jiff::Timestamp;
@@ -9,7 +8,7 @@ use kube::ResourceExt;
 use pool::ObjectKey;
 
 use super::gang::GangView;
-use super::{ConditionRow, Listing, Query, age_seconds, condition_rows, listing, seconds_since};
+use super::{ConditionRow, Listing, Query, age_seconds, condition_rows, listing, seconds_since, visible};
 use crate::metrics::census::phase_text;
 use crate::page::picture::{Picture, find};
 use crate::page::sight::{Kind, Sight};
@@ -52,8 +51,8 @@ pub(crate) struct PortRow {
 }
 
 /// All phases, as they are shown.
-pub(crate) const PHASES: [&str; 8] =
-    ["New", "Pending", "Reserving", "Claimed", "Running", "Suspended", "Succeeded", "Failed"];
+pub(crate) const PHASES: [&str; 9] =
+    ["New", "Pending", "Reserving", "Claimed", "Running", "Suspended", "Succeeded", "Failed", "Cancelled"];
 
 /// The phase of a job.
 pub(super) fn phase(job: &Job) -> &'static str {
@@ -63,20 +62,11 @@ pub(super) fn phase(job: &Job) -> &'static str {
 /// The jobs that a viewer may list and that the query asks for: those that wait first, each in the order in which they are served
 /// within a namespace.
 pub(crate) fn jobs(picture: &Picture, sight: &Sight, query: &Query) -> Listing<JobRow> {
-    let mut all: Vec<&Job> = visible(picture, sight).filter(|job| is_asked_for(job, query)).collect();
+    let here = visible(&picture.jobs, Kind::Job, sight, query.namespace.as_deref());
+    let wanted = query.state.as_deref();
+    let mut all: Vec<&Job> = here.filter(|job| wanted.is_none_or(|wanted| phase(job) == wanted)).collect();
     all.sort_by_cached_key(|job| place(job));
     listing(&all, query.page, |job| row(job, picture.taken_at))
-}
-
-/// The jobs that a viewer may list.
-pub(super) fn visible<'p>(picture: &'p Picture, sight: &'p Sight) -> impl Iterator<Item = &'p Job> {
-    let namespace = |job: &Job| job.metadata.namespace.clone().unwrap_or_default();
-    picture.jobs.iter().map(Arc::as_ref).filter(move |job| sight.sees(Kind::Job, &namespace(job)))
-}
-
-fn is_asked_for(job: &Job, query: &Query) -> bool {
-    let here = query.namespace.as_ref().is_none_or(|namespace| job.metadata.namespace.as_ref() == Some(namespace));
-    here && query.state.as_ref().is_none_or(|state| phase(job) == state)
 }
 
 /// Where a job is in the list.

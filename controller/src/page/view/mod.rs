@@ -5,8 +5,13 @@ pub(crate) mod jobs;
 pub(crate) mod offers;
 pub(crate) mod overview;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::ResourceExt;
+
+use crate::page::sight::{Kind, Sight};
 
 /// The rows of one page.
 pub(crate) const ROWS_MAX: usize = 100;
@@ -40,6 +45,19 @@ impl Query {
         }
         query
     }
+}
+
+/// The objects that a viewer may list, of one namespace if one was asked for.
+fn visible<'p, K: ResourceExt>(
+    all: &'p [Arc<K>],
+    kind: Kind,
+    sight: &'p Sight,
+    wanted: Option<&'p str>,
+) -> impl Iterator<Item = &'p K> {
+    all.iter().map(Arc::as_ref).filter(move |object| {
+        let namespace = object.meta().namespace.as_deref().unwrap_or_default();
+        wanted.is_none_or(|wanted| wanted == namespace) && sight.sees(kind, namespace)
+    })
 }
 
 /// A part of a list.

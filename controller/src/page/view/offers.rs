@@ -1,11 +1,13 @@
 //! Machines and Licenses: lists, and one offer with its terms in words.
 
+use std::sync::Arc;
+
 use crds::conditions::types;
-use crds::{AdFields, ExprText, License, Machine, Offer, OfferStatus, conditions};
+use crds::{AdFields, ExprText, License, Offer, OfferStatus, conditions};
 use jiff::Timestamp;
 use pool::{ObjectKey, usage};
 
-use super::{ConditionRow, Listing, Query, age_seconds, condition_rows, listing};
+use super::{ConditionRow, Listing, Query, age_seconds, condition_rows, listing, visible};
 use crate::page::history::SeatSample;
 use crate::page::picture::{Picture, find};
 use crate::page::policy::{Sentence, amounts, policy};
@@ -70,25 +72,19 @@ pub(super) fn state<K: Offer>(offer: &K) -> String {
 
 /// The Machines that a viewer may list and that the query asks for.
 pub(crate) fn machines(picture: &Picture, sight: &Sight, query: &Query) -> Listing<OfferRow> {
-    let all: Vec<&Machine> = picture.machines.iter().map(AsRef::as_ref).collect();
-    let all = asked_for(all, sight, Kind::Machine, query);
+    let all = asked_for(&picture.machines, Kind::Machine, sight, query);
     listing(&all, query.page, |machine| row(machine, &machine.spec.ad, "machine", picture.taken_at))
 }
 
 /// The same of Licenses.
 pub(crate) fn licenses(picture: &Picture, sight: &Sight, query: &Query) -> Listing<OfferRow> {
-    let all: Vec<&License> = picture.licenses.iter().map(AsRef::as_ref).collect();
-    let all = asked_for(all, sight, Kind::License, query);
+    let all = asked_for(&picture.licenses, Kind::License, sight, query);
     listing(&all, query.page, |license| license_row(license, picture))
 }
 
-fn asked_for<'p, K: Offer>(all: Vec<&'p K>, sight: &Sight, kind: Kind, query: &Query) -> Vec<&'p K> {
-    let keep = |offer: &&K| {
-        let namespace = offer.meta().namespace.as_deref().unwrap_or_default();
-        let here = query.namespace.as_deref().is_none_or(|wanted| wanted == namespace);
-        here && sight.sees(kind, namespace) && query.state.as_ref().is_none_or(|wanted| state(*offer) == *wanted)
-    };
-    all.into_iter().filter(keep).collect()
+fn asked_for<'p, K: Offer>(all: &'p [Arc<K>], kind: Kind, sight: &'p Sight, query: &'p Query) -> Vec<&'p K> {
+    let here = visible(all, kind, sight, query.namespace.as_deref());
+    here.filter(|offer| query.state.as_ref().is_none_or(|wanted| state(*offer) == *wanted)).collect()
 }
 
 /// The row of a License, with its seats over the last hours.

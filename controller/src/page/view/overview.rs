@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crds::conditions::types;
-use crds::{Job, conditions};
+use crds::conditions;
+use crds::conditions::{reasons, types};
 
-use super::jobs::{JobRow, PHASES, phase, place, row, visible};
+use super::jobs::{JobRow, PHASES, phase, place, row};
 use super::offers::{Amount, OfferRow, license_row, state, taken};
+use super::visible;
 use crate::page::picture::Picture;
 use crate::page::sight::{Kind, Sight};
 
@@ -61,22 +62,18 @@ pub(crate) fn overview(picture: &Picture, sight: &Sight, namespace: Option<&str>
     }
 }
 
-fn is_here(found: Option<&String>, wanted: Option<&str>) -> bool {
-    wanted.is_none_or(|wanted| found.is_some_and(|found| found == wanted))
-}
-
 fn jobs(picture: &Picture, sight: &Sight, namespace: Option<&str>) -> JobsPart {
-    let here = |job: &&Job| is_here(job.metadata.namespace.as_ref(), namespace);
     let (mut phases, mut reasons) = (BTreeMap::<&str, usize>::new(), BTreeMap::<String, usize>::new());
     let (mut total, mut waiting) = (0, Vec::new());
-    for job in visible(picture, sight).filter(here) {
+    for job in visible(&picture.jobs, Kind::Job, sight, namespace) {
         total += 1;
         let phase = phase(job);
         *phases.entry(phase).or_default() += 1;
         if matches!(phase, "New" | "Pending") {
             let matched = job.status.as_ref().map(|status| &status.conditions);
             let matched = matched.and_then(|all| conditions::find(all, types::MATCHED));
-            let reason = matched.map_or_else(|| "PendingEvaluation".to_owned(), |matched| matched.reason.clone());
+            let reason =
+                matched.map_or_else(|| reasons::PENDING_EVALUATION.to_owned(), |matched| matched.reason.clone());
             *reasons.entry(reason).or_default() += 1;
             waiting.push(job);
         }
@@ -98,11 +95,8 @@ fn most_frequent(counts: BTreeMap<String, usize>) -> Vec<(String, usize)> {
 }
 
 fn licenses(picture: &Picture, sight: &Sight, namespace: Option<&str>) -> LicensesPart {
-    let here = picture.licenses.iter().filter(|license| {
-        let found = license.metadata.namespace.as_ref();
-        is_here(found, namespace) && sight.sees(Kind::License, found.map_or("", String::as_str))
-    });
-    let mut all: Vec<_> = here.map(|license| (license, taken(license.as_ref()))).collect();
+    let here = visible(&picture.licenses, Kind::License, sight, namespace);
+    let mut all: Vec<_> = here.map(|license| (license, taken(license))).collect();
     let mut seats = Amount { resource: "seats".to_owned(), all: 0, claimed: 0, external: 0 };
     for amount in all.iter().flat_map(|(_, amounts)| amounts).filter(|amount| amount.resource == "seats") {
         add(&mut seats, amount);
@@ -118,16 +112,13 @@ fn licenses(picture: &Picture, sight: &Sight, namespace: Option<&str>) -> Licens
 }
 
 fn machines(picture: &Picture, sight: &Sight, namespace: Option<&str>) -> MachinesPart {
-    let here = picture.machines.iter().filter(|machine| {
-        let found = machine.metadata.namespace.as_ref();
-        is_here(found, namespace) && sight.sees(Kind::Machine, found.map_or("", String::as_str))
-    });
+    let here = visible(&picture.machines, Kind::Machine, sight, namespace);
     let (mut total, mut states) = (0, BTreeMap::<String, usize>::new());
     let mut sums = BTreeMap::<String, (usize, Amount)>::new();
     for machine in here {
         total += 1;
-        *states.entry(state(machine.as_ref())).or_default() += 1;
-        for amount in taken(machine.as_ref()) {
+        *states.entry(state(machine)).or_default() += 1;
+        for amount in taken(machine) {
             let none = || (0, Amount { all: 0, claimed: 0, external: 0, ..amount.clone() });
             let (count, sum) = sums.entry(amount.resource.clone()).or_insert_with(none);
             *count += 1;
