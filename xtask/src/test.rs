@@ -40,7 +40,7 @@ pub(crate) fn run(scope: &Scope) -> Result<ExitCode> {
         if *scope != Scope::WithoutControlPlane {
             plane::build()?;
         }
-        noisy_step("cargo test", "about 30 minutes on 2 cores", || cargo_test(scope, &mut tally))
+        noisy_step("cargo test", "about 40 minutes on 2 cores", || cargo_test(scope, &mut tally))
     })();
     let succeeded = *everything.as_ref().unwrap_or(&false);
     // A test program that does not compile, or dies, has no line of its own.
