@@ -92,7 +92,7 @@ impl Step<'_> {
         if has_more { Err(self.failed("another offer has an entry of the claim")) } else { Ok(Event::NoEntries) }
     }
 
-    /// The offers of a Match that was deleted, if it was seen before: nobody can change what its members are.
+    /// The offers of a Match that was deleted, if it was seen before. The members of a Match cannot be changed.
     fn offers_of_deleted(&self) -> Option<Vec<(OfferKind, ObjectKey)>> {
         let objects = self.context.cache.lock();
         let found = objects.matches.deleted_by_uid(&self.view.uid)?;

@@ -100,6 +100,15 @@ fn y2_a_pod_too_large_to_be_deleted_keeps_no_seat() {
     assert!(here.list("pods").is_empty());
 }
 
+/// A namespace with JobSets, where work has little time to stop.
+fn with_job_sets(test: &str) -> Namespace {
+    let here = Stage::own_with(&[], &["workloads.stopTimeoutSeconds=2"]).namespace(test);
+    ad(&here, &[]);
+    define_job_sets(&here);
+    served(&here);
+    here
+}
+
 /// A JobSet that has been started for its claim.
 fn started(here: &Namespace, name: &str) -> String {
     let template = json!({"spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]}}}});
@@ -139,10 +148,7 @@ fn resumed_until_deleted(here: &Namespace, resumed: &str, set: &str) {
 
 #[test]
 fn y3_a_job_set_that_is_resumed_again_and_again_keeps_no_seat() {
-    let here = Stage::own_with(&[], &["workloads.stopTimeoutSeconds=2"]).namespace("y3");
-    ad(&here, &[]);
-    define_job_sets(&here);
-    served(&here);
+    let here = with_job_sets("y3");
     let mine = started(&here, "mine");
     let lonely = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "lonely"}});
     here.access().apply(&lonely.to_string()).unwrap();
@@ -302,10 +308,7 @@ fn y8_names_of_resources_are_short() {
 /// A JobSet that is resumed after it was given back has batch Jobs whose templates still have the claim's label.
 #[test]
 fn y10_a_batch_job_that_goes_on_making_pods_of_a_claim_is_suspended() {
-    let here = Stage::own_with(&[], &["workloads.stopTimeoutSeconds=2"]).namespace("y10");
-    ad(&here, &[]);
-    define_job_sets(&here);
-    served(&here);
+    let here = with_job_sets("y10");
     started(&here, "mine");
     let claim = text(&here.list("gmatch")[0], "/metadata/uid");
     let mut child = forged("mine-w-0", &json!({}));
