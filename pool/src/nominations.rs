@@ -12,7 +12,7 @@ use policy::{Amount, Claim, MemberCharge};
 use crate::accounting::{Charged, member_charge, micros_of};
 use crate::accounts::{Payer, Submitting};
 use crate::cycle_inputs::{AssumedGang, CycleInputs};
-use crate::key::{ObjectKey, key_of};
+use crate::key::{ObjectKey, ask_of, asks_of, key_of};
 use crate::objects::Objects;
 use crate::recorded_gang::gang_over;
 use crate::store::Cached;
@@ -53,19 +53,13 @@ pub fn nominated_gangs(objects: &Objects, under_way: &BTreeSet<String>) -> Vec<A
     let submitting = objects.accounts.policy().map(|known| Submitting::of(objects, &known.terms));
     let assumed = |(key, held, nomination): (&ObjectKey, &Cached<Job>, &Nomination)| {
         let offers = nomination.gang.iter().skip(1);
-        let asks = offers.clone().map(|member| {
-            (
-                key_of(member),
-                Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() },
-            )
-        });
-        let charges = offers.clone().map(|member| member.charge.as_deref().and_then(charge_micros).unwrap_or(0));
+        let charges = offers.map(|member| member.charge.as_deref().and_then(charge_micros).unwrap_or(0));
         let charges: Vec<Amount> = charges.collect();
         let account = submitting.as_ref().map(|submitting| submitting.of_job(&held.object).0);
         AssumedGang {
             // No Match has an empty name.
             match_key: ObjectKey::new(&key.namespace, ""),
-            asks: asks.collect(),
+            asks: asks_of(&nomination.gang).collect(),
             charged: account.map(|account| (Arc::from(account), charges)),
         }
     };
@@ -131,7 +125,7 @@ pub fn idle_claim(
     let mut taken: BTreeMap<AdKey, Usage> = BTreeMap::new();
     let mut is_idle = |member: &&crds::Member| {
         let Some(offer) = objects.offer_of(member).filter(|offer| offer.is(member)) else { return false };
-        let ask = Ask { allocation: member.allocation.clone().unwrap_or_default().into(), share: member.share.clone() };
+        let ask = ask_of(member);
         let taken = taken.entry(key_of(member)).or_insert_with(|| usage(offer.status));
         let fits = taken.fits(&offer.capacity.clone().into(), &ask).is_ok();
         if fits {
