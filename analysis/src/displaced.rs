@@ -7,7 +7,7 @@ use matchmaker::{
     AdId, AdKey, Config, FindGangs, Gang, NotPreempted, Preempting, PreemptionTerms, Preemptions, Proposal,
     SideSearches, Snapshot, preempt,
 };
-use policy::{Mode, Refusal};
+use policy::{Mode, NoVictims};
 
 /// What stands against preemption for a root. Each but the last four is what alone stands against it: this one thing apart, the gangs of the
 /// proposal would be preempted.
@@ -67,7 +67,7 @@ impl Displacing<'_> {
             None => return Err(Hindrance::NotReached),
             Some(Ok(proposal)) => return Ok(proposal),
             Some(Err(NotPreempted::Ending)) => return Err(Hindrance::Ending),
-            Some(Err(NotPreempted::Refused(Refusal::QuotaExceeded))) => return Err(Hindrance::QuotaExceeded),
+            Some(Err(NotPreempted::Refused(NoVictims::QuotaExceeded))) => return Err(Hindrance::QuotaExceeded),
             Some(Err(
                 NotPreempted::Refused(_)
                 | NotPreempted::TooYoung(_)

@@ -8,8 +8,8 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, Collective, Config, CountedOffer, Cycle, FUEL_OF_A_STEP, Gang, Offer, Policy, PoolAd, Prices, Res,
-        Role, Root, Seats, Snapshot, Stop, Verdict,
+        Accounts, AdId, AdKey, Collective, Config, CountedOffer, Cycle, FUEL_OF_A_STEP, Gang, Offer, PoolAd, Prices,
+        Res, Role, Root, Seats, Snapshot, Stop, Verdict,
     };
     use policy::{Account, Amounts, Quota, Tree};
 
@@ -87,7 +87,7 @@ mod tests {
             let charge_weight = parse_expr(price, Dialect::Gangmatch).ok();
             Some((id, Arc::new(CountedOffer { charge_weight, counters: Vec::new() })))
         };
-        snapshot.policy = Some(Arc::new(Policy {
+        snapshot.accounts = Some(Arc::new(Accounts {
             tree: Tree::new(submitters.iter().map(account).collect::<Vec<_>>()),
             total: Amounts::new(),
             account_of: snapshot.roots.iter().map(|root| (root.ad, Arc::clone(&root.submitter))).collect(),
@@ -279,9 +279,9 @@ mod tests {
 
     /// What the prices of all offers take once, in steps.
     fn of_price(snapshot: &Snapshot) -> u64 {
-        let (policy, mut prices) = (snapshot.policy.as_ref().unwrap(), Prices::of(&config(), 0));
-        for (id, _) in policy.offers.iter() {
-            policy.charge_of_all(snapshot, id, &mut prices);
+        let (accounts, mut prices) = (snapshot.accounts.as_ref().unwrap(), Prices::of(&config(), 0));
+        for (id, _) in accounts.offers.iter() {
+            accounts.charge_of_all(snapshot, id, &mut prices);
         }
         prices.take_used().iter().map(|(_, fuel)| fuel / FUEL_OF_A_STEP).sum()
     }

@@ -5,7 +5,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
-    use matchmaker::{ByAd, Cycle, Plain, Policy, Seats};
+    use matchmaker::{Accounts, ByAd, Cycle, Plain, Seats};
     use policy::{Account, Amounts, Tree};
     use proptest::prelude::*;
 
@@ -38,7 +38,7 @@ mod tests {
                 usage: number as i128 * 1_000_000_000,
                 ..Account::named(name)
             };
-            world.snapshot.policy = Some(Arc::new(Policy {
+            world.snapshot.accounts = Some(Arc::new(Accounts {
                 tree: Tree::new(names.iter().enumerate().map(used)),
                 total: Amounts::new(),
                 account_of,

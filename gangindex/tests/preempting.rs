@@ -8,11 +8,11 @@ mod tests {
     use classad::{Dialect, parse_ad, parse_expr};
     use gangindex::Indexed;
     use matchmaker::{
-        AdId, AdKey, ByAd, Config, CountedOffer, FindGangs, HeldGang, NotPreempted, Offer, PREEMPTION_ROOTS_MAX,
-        Policy, PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE, Seats,
-        SideSearches, Snapshot, preempt,
+        Accounts, AdId, AdKey, ByAd, Config, CountedOffer, FindGangs, HeldGang, NotPreempted, Offer,
+        PREEMPTION_ROOTS_MAX, PoolAd, Preempting, PreemptionTerms, Preemptions, Prices, Res, Role, Root, SIDE_SHARE,
+        Seats, SideSearches, Snapshot, preempt,
     };
-    use policy::{Account, Amounts, CHARGE, Evictions, Mode, Permitted, Quota, Refusal, Tree};
+    use policy::{Account, Amounts, CHARGE, Evictions, Mode, NoVictims, Permitted, Quota, Tree};
 
     const NOW: i64 = 100_000;
 
@@ -69,7 +69,7 @@ mod tests {
             snapshot.roots = self.holders.iter().map(|job| root(&snapshot, job)).collect();
             let gangs = Indexed::new().gangs(&snapshot, &Config::product(), NOW).gangs;
             assert_eq!(gangs.len(), self.holders.len());
-            let before = policy_of(&snapshot, accounts.clone());
+            let before = accounts_of(&snapshot, accounts.clone());
             let (mut held, mut sums) = (Vec::new(), BTreeMap::<String, Amounts>::new());
             let mut prices = Prices::of(&Config::product(), NOW);
             for gang in &gangs {
@@ -91,15 +91,15 @@ mod tests {
             let mut after = snapshot.after(&gangs);
             let with_held =
                 |account: Account| Account { held: sums.get(&account.name).cloned().unwrap_or_default(), ..account };
-            after.policy = Some(Arc::new(policy_of(&after, accounts.into_iter().map(with_held).collect())));
+            after.accounts = Some(Arc::new(accounts_of(&after, accounts.into_iter().map(with_held).collect())));
             after.roots = self.waiting.iter().map(|job| root(&after, job)).collect();
             Scene { snapshot: after, held }
         }
     }
 
-    fn policy_of(snapshot: &Snapshot, accounts: Vec<Account>) -> Policy {
+    fn accounts_of(snapshot: &Snapshot, accounts: Vec<Account>) -> Accounts {
         let jobs = snapshot.ads().filter(|(_, ad)| ad.key.kind == "Job");
-        Policy {
+        Accounts {
             tree: Tree::new(accounts),
             total: Amounts::new(),
             account_of: jobs.map(|(id, ad)| (id, Arc::from(ad.key.namespace.as_str()))).collect(),
@@ -333,7 +333,8 @@ mod tests {
         for (_, answer) in &found.answers {
             let is_refused = matches!(
                 answer,
-                Err(NotPreempted::CutShort | NotPreempted::Refused(Refusal::TooManyVictims | Refusal::NotEnoughVictims))
+                Err(NotPreempted::CutShort
+                    | NotPreempted::Refused(NoVictims::TooManyVictims | NoVictims::NotEnoughVictims))
             );
             assert!(is_refused, "{answer:?}");
         }
@@ -421,8 +422,8 @@ mod tests {
         let counted = Arc::new(CountedOffer { charge_weight: Some(price), counters: Vec::new() });
         let offers = scene.snapshot.ads().filter(|(_, ad)| ad.offer().is_some());
         let offers = offers.map(|(id, _)| (id, Arc::clone(&counted))).collect();
-        let before = Policy::clone(scene.snapshot.policy.as_ref().unwrap());
-        scene.snapshot.policy = Some(Arc::new(Policy { offers, ..before }));
+        let before = Accounts::clone(scene.snapshot.accounts.as_ref().unwrap());
+        scene.snapshot.accounts = Some(Arc::new(Accounts { offers, ..before }));
         let (mut engine, mut searches, mut without) = (Indexed::new(), 0, 0);
         let mut search = |view: &Snapshot, config: &Config, now: i64| {
             searches += 1;

@@ -1,8 +1,8 @@
-//! The order of roots in a pool with a policy: the account with the smallest normalized usage first, level by level down the tree, then priority,
+//! The order of roots in a pool with accounts: the account with the smallest normalized usage first, level by level down the tree, then priority,
 //! age and name. And the quotas: which one forbids a root a gang.
 //!
 //! [`Order`] and [`Quotas`] of the crate `policy` decide both, from amounts; this file works out what a gang costs and counts (`charges.rs`), and
-//! that counts at once. `line.rs` asks for the next root, and `within_quotas.rs` for the quotas. Without a policy, `queue.rs` takes its place.
+//! that counts at once. `line.rs` asks for the next root, and `within_quotas.rs` for the quotas. Without accounts, `queue.rs` takes its place.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -14,7 +14,7 @@ use policy::{Amount, Bound, LEAST_CHARGE, Node, NumberedAmounts, Order, Pass, Qu
 
 use crate::budget::Owners;
 use crate::casts::{as_u32, as_usize};
-use crate::charges::{GangCharge, Policy, Priced, Prices, Seats, Sum};
+use crate::charges::{Accounts, GangCharge, Priced, Prices, Seats, Sum};
 use crate::finder::Turn;
 use crate::gang::Gang;
 use crate::model::{AdId, Config, Root, Snapshot};
@@ -47,11 +47,11 @@ impl NumberedCharge {
 /// The roots that wait, in the order of their accounts.
 pub(crate) struct AccountQueue<'s> {
     snapshot: &'s Snapshot,
-    policy: &'s Policy,
+    accounts: &'s Accounts,
     /// The submitters, which have shares of the steps, by name.
     submitters: Vec<Arc<str>>,
     order: Order<'s>,
-    /// By the number of a counter in the policy: its number in the quotas, if these limit it. None of the two that every gang takes of.
+    /// By the number of a counter: its number in the quotas, if these limit it. None of the two that every gang takes of.
     counters: Vec<Option<usize>>,
     /// Whether a quota may forbid an account every gang.
     may_forbid_every_gang: bool,
@@ -69,23 +69,23 @@ pub(crate) struct AccountQueue<'s> {
 
 impl<'s> AccountQueue<'s> {
     /// The roots of a snapshot.
-    pub(crate) fn of(snapshot: &'s Snapshot, policy: &'s Policy) -> AccountQueue<'s> {
-        let (submitters, placed) = placed(snapshot, policy);
-        let quotas = Quotas::new(&policy.tree, &policy.total);
+    pub(crate) fn of(snapshot: &'s Snapshot, accounts: &'s Accounts) -> AccountQueue<'s> {
+        let (submitters, placed) = placed(snapshot, accounts);
+        let quotas = Quotas::new(&accounts.tree, &accounts.total);
         let of_every_gang = [quotas.gangs_number(), quotas.charge_number()];
         let counts = |number: &usize| quotas.is_limited(*number) && !of_every_gang.contains(number);
         let number = |counter: &str| quotas.number(counter).filter(counts);
         AccountQueue {
             snapshot,
-            policy,
+            accounts,
             submitters,
-            counters: policy.counters.iter().map(|(counter, _)| number(counter)).collect(),
+            counters: accounts.counters.iter().map(|(counter, _)| number(counter)).collect(),
             may_forbid_every_gang: of_every_gang.iter().any(|number| quotas.is_bounded(*number)),
             order: order(snapshot, &placed, quotas),
             placed,
             turn: None,
             postponed: Vec::new(),
-            seats: policy.seats.clone(),
+            seats: accounts.seats.clone(),
             prices: RefCell::default(),
         }
     }
@@ -93,17 +93,17 @@ impl<'s> AccountQueue<'s> {
     /// The roots of a snapshot after these gangs, which count as held at these prices.
     pub(crate) fn after(
         snapshot: &'s Snapshot,
-        policy: &'s Policy,
+        accounts: &'s Accounts,
         gangs: &[Gang],
         prices: &mut Prices,
     ) -> AccountQueue<'s> {
-        let mut queue = AccountQueue::of(snapshot, policy);
+        let mut queue = AccountQueue::of(snapshot, accounts);
         for gang in gangs {
-            let account = gang.root().and_then(|root| policy.account_of.get(root));
-            let Some((account, node)) = account.and_then(|name| Some((name, policy.tree.leaf(name)?))) else {
+            let account = gang.root().and_then(|root| accounts.account_of.get(root));
+            let Some((account, node)) = account.and_then(|name| Some((name, accounts.tree.leaf(name)?))) else {
                 continue;
             };
-            let charge = policy.charge_of((snapshot, gang), account, &mut queue.seats, prices);
+            let charge = accounts.charge_of((snapshot, gang), account, &mut queue.seats, prices);
             queue.order.take(node, &charge.takes);
         }
         queue.begin(0..snapshot.roots.len());
@@ -123,7 +123,7 @@ impl<'s> AccountQueue<'s> {
 
     /// The account of a root.
     pub(crate) fn account<'a>(&'a self, root: &'a Root) -> &'a Arc<str> {
-        self.policy.account_of.get(root.ad).unwrap_or(&root.submitter)
+        self.accounts.account_of.get(root.ad).unwrap_or(&root.submitter)
     }
 
     /// The submitters in the order of their numbers.
@@ -174,7 +174,7 @@ impl<'s> AccountQueue<'s> {
     pub(crate) fn charge_of(&self, root: &Root, gang: &Gang, prices: &mut Prices) -> GangCharge {
         let account = self.account(root);
         let mut seats = self.seats.of_gang((self.snapshot, gang), account);
-        self.policy.charge_of((self.snapshot, gang), account, &mut seats, prices)
+        self.accounts.charge_of((self.snapshot, gang), account, &mut seats, prices)
     }
 
     /// The same by the numbers of counters, which is faster: it is asked for every gang that is found.
@@ -214,15 +214,15 @@ impl<'s> AccountQueue<'s> {
         // The root costs nothing.
         members.push(0);
         for member in gang.members.split_first().map_or(&[][..], |(_, others)| others) {
-            let counted = self.policy.offers.get(member.ad);
+            let counted = self.accounts.offers.get(member.ad);
             let known = match counted {
-                Some(counted) => prices.by_allocation(self.policy, counted, &member.ask),
+                Some(counted) => prices.by_allocation(self.accounts, counted, &member.ask),
                 None => None,
             };
             let (Some(counted), Some(known)) = (counted, known) else {
                 let (gang, place) = ((self.snapshot, gang), members.len());
                 let micros =
-                    self.policy.count_member(gang, place, &mut Priced::Evaluated(prices), &mut sum, &mut counts);
+                    self.accounts.count_member(gang, place, &mut Priced::Evaluated(prices), &mut sum, &mut counts);
                 members.push(micros);
                 continue;
             };
@@ -252,10 +252,10 @@ impl<'s> AccountQueue<'s> {
     ) -> Amount {
         let account = self.account(root);
         let mut seats = self.seats.of_gang((self.snapshot, gang), account);
-        self.policy.count_shared((self.snapshot, gang), members, (account, &mut seats), counts)
+        self.accounts.count_shared((self.snapshot, gang), members, (account, &mut seats), counts)
     }
 
-    /// The number that a counter of the policy has in the quotas.
+    /// The number that a counter has in the quotas.
     fn number(&self, counter: usize) -> Option<usize> {
         self.counters.get(counter).copied().flatten()
     }
@@ -282,7 +282,7 @@ impl<'s> AccountQueue<'s> {
         if is_served && charge.shares_seats {
             let account = Arc::clone(self.account(root));
             let prices = self.prices.get_mut().get_or_insert_with(|| Prices::of(config, now));
-            self.policy.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
+            self.accounts.charge_of((self.snapshot, gang), &account, &mut self.seats, prices);
         }
         is_served
     }
@@ -317,7 +317,7 @@ impl<'s> AccountQueue<'s> {
 
     /// The leaf of the account of a root, if the tree has it.
     pub(crate) fn leaf(&self, root: &Root) -> Option<Node> {
-        self.policy.tree.leaf(self.account(root))
+        self.accounts.tree.leaf(self.account(root))
     }
 
     #[inline]
@@ -346,7 +346,7 @@ impl<'s> AccountQueue<'s> {
         takes.sort_unstable_by_key(|(number, _)| *number);
         takes.into_iter().find_map(|(number, amount)| {
             let bound = quotas.bound(leaf, number, amount)?;
-            let of_root = |account: &str| self.policy.tree.leaf(account) == Some(leaf);
+            let of_root = |account: &str| self.accounts.tree.leaf(account) == Some(leaf);
             let counter = quotas.counter(number)?.to_string();
             Some(Box::new(match bound {
                 Bound::Max { account, held, max } => {
@@ -365,19 +365,19 @@ impl<'s> AccountQueue<'s> {
 
     /// The same for an account, given by its leaf, where only some bounds count.
     pub(crate) fn is_closed_to(&self, leaf: Node, ad: AdId, counts: impl Fn(&Bound<'_>) -> bool) -> bool {
-        let Some(counted) = self.policy.offers.get(ad) else { return false };
+        let Some(counted) = self.accounts.offers.get(ad) else { return false };
         let Some(offer) = self.snapshot.ad(ad).and_then(|ad| ad.offer()) else { return false };
         // A shared seat that the account holds already takes nothing more.
         let is_shared = offer.shared_by.is_some();
         let quotas = self.order.quotas();
         let has_none = |number: usize| quotas.bound(leaf, number, 1).as_ref().is_some_and(&counts);
-        let mut counters = self.policy.always_count(counted, &offer.capacity);
+        let mut counters = self.accounts.always_count(counted, &offer.capacity);
         !is_shared && counters.any(|counter| self.number(counter).is_some_and(has_none))
     }
 
     /// The offers that some counter counts.
     pub(crate) fn counted(&self) -> impl Iterator<Item = AdId> + '_ {
-        self.policy.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| ad)
+        self.accounts.offers.iter().filter(|(_, counted)| !counted.counters.is_empty()).map(|(ad, _)| ad)
     }
 }
 
@@ -418,10 +418,10 @@ fn jobs(waiting: &[InLine]) -> impl Iterator<Item = (Node, usize)> + Clone {
 }
 
 /// The submitters of roots, by name; and the place of each root.
-fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace>) {
+fn placed(snapshot: &Snapshot, accounts: &Accounts) -> (Vec<Arc<str>>, Vec<RootPlace>) {
     let mut numbers: HashMap<&str, u32, RandomState> = HashMap::default();
     let mut names: Vec<&Arc<str>> = Vec::new();
-    let leaves: Vec<Option<Node>> = policy.account_of.names().iter().map(|name| policy.tree.leaf(name)).collect();
+    let leaves: Vec<Option<Node>> = accounts.account_of.names().iter().map(|name| accounts.tree.leaf(name)).collect();
     let mut last: Option<(&Arc<str>, u32)> = None;
     let mut placed = Vec::with_capacity(snapshot.roots.len());
     for root in &snapshot.roots {
@@ -433,9 +433,9 @@ fn placed(snapshot: &Snapshot, policy: &Policy) -> (Vec<Arc<str>>, Vec<RootPlace
             })
         });
         last = Some((&root.submitter, submitter));
-        let leaf = match policy.account_of.number(root.ad) {
+        let leaf = match accounts.account_of.number(root.ad) {
             Some(account) => leaves.get(account).copied().flatten(),
-            None => policy.tree.leaf(&root.submitter),
+            None => accounts.tree.leaf(&root.submitter),
         };
         placed.push((leaf, submitter));
     }

@@ -18,7 +18,7 @@ use crate::score::FixedPoint;
 
 /// What the PoolPolicy and the Accounts of a pool say in one cycle. Without it, the submitter with the fewest gangs is served first, and nothing is charged.
 #[derive(Clone, Debug)]
-pub struct Policy {
+pub struct Accounts {
     /// The accounts, with what each has used and what it holds.
     pub tree: Tree,
     /// How much of each counter the pool has: what all accounts hold, and what is free. Absent: no limit.
@@ -104,11 +104,16 @@ impl Prices {
 
     /// What a claim costs and counts, if the allocation alone decides that: the offer states no price, and the seat is not shared.
     #[inline]
-    pub(crate) fn by_allocation(&mut self, policy: &Policy, counted: &CountedOffer, ask: &Ask) -> Option<&Allocated> {
+    pub(crate) fn by_allocation(
+        &mut self,
+        accounts: &Accounts,
+        counted: &CountedOffer,
+        ask: &Ask,
+    ) -> Option<&Allocated> {
         if counted.charge_weight.is_some() || ask.share.is_some() {
             return None;
         }
-        self.allocations.of(policy, &ask.allocation)
+        self.allocations.of(accounts, &ask.allocation)
     }
 
     /// What a claim costs by the expression of its offer, in micros; none if that is no amount.
@@ -157,25 +162,25 @@ pub(crate) struct Allocated {
 }
 
 impl Allocations {
-    /// What an allocation costs and counts. One cycle has one policy.
+    /// What an allocation costs and counts. One cycle has one set of terms.
     #[inline]
-    fn of(&mut self, policy: &Policy, allocation: &Res) -> Option<&Allocated> {
+    fn of(&mut self, accounts: &Accounts, allocation: &Res) -> Option<&Allocated> {
         if !self.list.get(self.last).is_some_and(|known| known.allocation.is(allocation)) {
-            self.last = self.place_of(policy, allocation);
+            self.last = self.place_of(accounts, allocation);
         }
         self.list.get(self.last)
     }
 
     /// The place of an allocation that is not the one that was asked for last.
     #[inline(never)]
-    fn place_of(&mut self, policy: &Policy, allocation: &Res) -> usize {
+    fn place_of(&mut self, accounts: &Accounts, allocation: &Res) -> usize {
         let Allocations { list, places, .. } = self;
         if list.len() == ALLOCATIONS_MAX {
             list.clear();
             places.clear();
         }
         *places.entry(allocation.address()).or_insert_with(|| {
-            list.push(policy.allocated(allocation));
+            list.push(accounts.allocated(allocation));
             list.len() - 1
         })
     }
@@ -262,7 +267,7 @@ fn counted_of(allocation: &Res, resource: Option<&String>) -> Option<Amount> {
     resource.map_or(Some(1), |resource| allocation.get(resource).map(|amount| Amount::from(*amount)))
 }
 
-impl Policy {
+impl Accounts {
     /// What a gang of this account costs and counts, beside the shared seats that the account holds.
     pub fn charge_of(
         &self,

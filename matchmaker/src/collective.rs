@@ -7,7 +7,7 @@ use placing::Effort;
 use policy::{Amount, CHARGE, LEAST_CHARGE};
 
 use crate::account_queue::NumberedCharge;
-use crate::charges::{MemberCharges, Policy, Prices, Seats, charge_by_weights};
+use crate::charges::{Accounts, MemberCharges, Prices, Seats, charge_by_weights};
 use crate::cycle::{Ahead, Begun};
 use crate::finder::{Cycle, Finder, Round, Turn};
 use crate::gang::Gang;
@@ -166,7 +166,7 @@ pub fn negotiate_together<F: Finder>(
     let mut prices = Prices::of(config, now);
     before.charged().for_each(|(gang, charges)| prices.learn(gang, charges));
     // 2. The window: the first roots in that order. Those whose submitters have no steps left come later.
-    let Turns { order: window, guaranteed } = match snapshot.policy {
+    let Turns { order: window, guaranteed } = match snapshot.accounts {
         None => Turns { order: begun.searched.clone(), guaranteed: BTreeSet::new() },
         Some(_) => turns(snapshot, collective.window, &in_turn, &prices, (config, now)),
     };
@@ -222,7 +222,7 @@ pub fn negotiate_together<F: Finder>(
 /// Serves all roots that have no gang in turn, on what these gangs leave of the quotas of accounts.
 fn serve_accounts<F: Finder>(
     taken: Vec<Gang>,
-    (policy, charges): (Policy, Vec<(AdId, MemberCharges)>),
+    (accounts, charges): (Accounts, Vec<(AdId, MemberCharges)>),
     config: &Config,
     begun: Begun<'_, F>,
     finder: &mut F,
@@ -232,7 +232,7 @@ fn serve_accounts<F: Finder>(
     drop(run);
     let Round { snapshot, now, owners, .. } = round;
     let mut rest = snapshot.served(&taken);
-    rest.policy = Some(Arc::new(policy));
+    rest.accounts = Some(Arc::new(accounts));
     rest.owners_fuel.clone_from(owners.paid());
     rest.barred.extend(owners.into_barred());
     let mut last = Begun::of(&rest, (config, now, Ahead::Nothing), finder);
@@ -262,10 +262,10 @@ fn refused(
 /// What the best gang of a root counts.
 pub(crate) fn weight(weight: &Weight, (snapshot, gang): (&Snapshot, &Gang), prices: &mut Prices) -> u64 {
     let Weight::Charge(weights) = weight else { return 1 };
-    let account = gang.root().and_then(|root| snapshot.policy.as_ref()?.account_of.get(root));
-    let micros = match snapshot.policy.as_deref().zip(account) {
-        Some((policy, account)) => {
-            let charge = policy.charge_of((snapshot, gang), account, &mut Seats::default(), prices);
+    let account = gang.root().and_then(|root| snapshot.accounts.as_ref()?.account_of.get(root));
+    let micros = match snapshot.accounts.as_deref().zip(account) {
+        Some((accounts, account)) => {
+            let charge = accounts.charge_of((snapshot, gang), account, &mut Seats::default(), prices);
             charge.takes.get(CHARGE).copied().unwrap_or(LEAST_CHARGE)
         }
         None => {

@@ -16,7 +16,7 @@ use crate::within_quotas::{Within, best_within};
 
 /// Finds the best gang of every root, in order: first those of the higher band, then those of the submitter with the fewest gangs, then
 /// those with a higher priority, then older ones, then those with the smaller key. What a gang takes is not available to later roots. With
-/// a policy, what is guaranteed is served first, then the account with the smallest normalized usage, and only gangs within its quotas
+/// accounts, what is guaranteed is served first, then the account with the smallest normalized usage, and only gangs within its quotas
 /// are found.
 ///
 /// The same snapshot, configuration and time give the same cycle with every finder. `now` is in seconds since 1970.

@@ -180,7 +180,7 @@ impl<'s> Round<'s> {
         let shares = StepShares::of(submitters, &snapshot.frugal, config.cycle_steps_max);
         let mut owners = Owners::new(config.owner_steps_max);
         snapshot.barred.iter().for_each(|namespace| owners.bar(namespace));
-        let counting = snapshot.policy.iter().flat_map(|policy| &policy.counting);
+        let counting = snapshot.accounts.iter().flat_map(|accounts| &accounts.counting);
         counting.chain(&snapshot.owners_fuel).for_each(|(namespace, fuel)| owners.pay(namespace, *fuel));
         let left = Left { pool: snapshot.as_it_began(), counted: 0 };
         let (last, ahead, cycle) = (false, Ahead::Nothing, Cycle::default());

@@ -53,7 +53,7 @@ pub use by_ad::ByAd;
 pub use capacity::{Ask, Misfit, Res, Unfit, Usage, default_amount};
 pub use casts::{as_u32, as_u64, as_usize};
 pub use charges::{
-    COUNTER_FUEL, CountedOffer, GangCharge, MemberCharges, Policy, Prices, Seats, charge_by_weights, own_context,
+    Accounts, COUNTER_FUEL, CountedOffer, GangCharge, MemberCharges, Prices, Seats, charge_by_weights, own_context,
     own_value,
 };
 pub use collective::{Charged, Collective, Reached, Spent, Together, Weight, negotiate_together, overdue};

@@ -1,4 +1,4 @@
-//! Decides which root is served next: one of the submitter with the fewest gangs, or, if the snapshot has a policy, one of the account to
+//! Decides which root is served next: one of the submitter with the fewest gangs, or, if the snapshot has accounts, one of the account to
 //! which something is guaranteed, and then of the one with the smallest normalized usage.
 //!
 //! It only chooses between the two orders, `queue.rs` and `account_queue.rs`. `cycle.rs` and `collective.rs` take the next root from here,
@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::why_not::QuotaExceeded;
 
 /// The waiting roots in the order in which they are served if each of them gets a gang. What a root gets counts for its submitter, or for its
-/// account, when the next one is chosen; with a policy, every gang counts as one charge.
+/// account, when the next one is chosen; with accounts, every gang counts as one charge.
 #[must_use]
 pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
     let mut line = Line::of(snapshot);
@@ -45,9 +45,9 @@ pub(crate) enum Line<'s> {
 impl<'s> Line<'s> {
     /// The roots of a snapshot.
     pub(crate) fn of(snapshot: &'s Snapshot) -> Line<'s> {
-        match &snapshot.policy {
+        match &snapshot.accounts {
             None => Line::Submitters(Queue::of(snapshot)),
-            Some(policy) => Line::Accounts(Box::new(AccountQueue::of(snapshot, policy))),
+            Some(accounts) => Line::Accounts(Box::new(AccountQueue::of(snapshot, accounts))),
         }
     }
 

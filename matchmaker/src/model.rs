@@ -12,7 +12,7 @@ use foldhash::fast::RandomState;
 
 use crate::budget::Stop;
 use crate::capacity::{Ask, Res, Usage};
-use crate::charges::Policy;
+use crate::charges::Accounts;
 use crate::consent::Consent;
 use crate::gang::{Gang, Member};
 use crate::ports::Ports;
@@ -101,7 +101,7 @@ pub struct Offer {
 pub struct Root {
     /// Its ad.
     pub ad: AdId,
-    /// Its namespace, which has a share of the cycle's steps. Without a policy, its gangs are counted, and the namespace with the fewest is
+    /// Its namespace, which has a share of the cycle's steps. Without accounts, its gangs are counted, and the namespace with the fewest is
     /// served first; with one, the account of the root is charged. Roots of one submitter should share the string.
     pub submitter: Arc<str>,
     /// Roots with a larger priority go first among those of one submitter.
@@ -126,13 +126,13 @@ pub struct Snapshot {
     pub(crate) blank: Ad,
     /// The roots, in any order.
     pub roots: Vec<Root>,
-    /// The band of each root that has one; of all others it is 0. Without a policy, roots of a higher band are served first. The product sets none;
+    /// The band of each root that has one; of all others it is 0. Without accounts, roots of a higher band are served first. The product sets none;
     /// the benchmarks of the contract do, in `testing/conformance/src/optimum.rs`.
     pub bands: BTreeMap<AdId, i32>,
-    /// How many gangs each submitter holds at the start. Without a policy, the submitter with the fewest is served first.
+    /// How many gangs each submitter holds at the start. Without accounts, the submitter with the fewest is served first.
     pub held: BTreeMap<String, u64>,
     /// Accounts, quotas and prices; absent: there is no PoolPolicy.
-    pub policy: Option<Arc<Policy>>,
+    pub accounts: Option<Arc<Accounts>>,
     /// Submitters that get a small part of their share of the cycle's steps, because they have exceeded it lately.
     pub frugal: BTreeSet<String>,
     /// Namespaces whose offers are left out for jobs of other namespaces, because their expressions have cost others too much lately.
@@ -261,7 +261,7 @@ impl Snapshot {
 
     /// The same pool with only some of its roots.
     pub(crate) fn with_roots(&self, is_kept: impl Fn(&Root) -> bool) -> Snapshot {
-        let Snapshot { ads, taken, blank, roots, bands, held, policy, frugal, barred, owners_fuel } = self;
+        let Snapshot { ads, taken, blank, roots, bands, held, accounts, frugal, barred, owners_fuel } = self;
         Snapshot {
             ads: Arc::clone(ads),
             taken: Arc::clone(taken),
@@ -269,7 +269,7 @@ impl Snapshot {
             roots: roots.iter().filter(|root| is_kept(root)).cloned().collect(),
             bands: bands.clone(),
             held: held.clone(),
-            policy: policy.clone(),
+            accounts: accounts.clone(),
             frugal: frugal.clone(),
             barred: barred.clone(),
             owners_fuel: owners_fuel.clone(),

@@ -10,7 +10,7 @@ mod terms;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use policy::{Amount, Amounts, Evictions, Mode, Quotas, Refusal};
+use policy::{Amount, Amounts, Evictions, Mode, NoVictims, Quotas};
 
 use crate::account_queue::AccountQueue;
 use crate::charges::MemberCharges;
@@ -77,7 +77,7 @@ pub struct Proposal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotPreempted {
     /// The rules do not permit it.
-    Refused(Refusal),
+    Refused(NoVictims),
     /// Gangs that would have to end are still in the time in which they run undisturbed. From this time on they are not, in seconds since 1970.
     TooYoung(i64),
     /// Gangs that are ending make room for it.
@@ -112,15 +112,15 @@ pub fn preempt(
     search: &mut SideSearches<'_>,
 ) -> Preemptions {
     let mut all = Preemptions::default();
-    let Some(policy) = snapshot.policy.clone() else { return all };
+    let Some(accounts) = snapshot.accounts.clone() else { return all };
     let mut left = snapshot.after(gangs);
-    left.policy = None;
+    left.accounts = None;
     left.roots.retain(|root| waiting.contains(&root.ad) && !preempting.spared.contains(&root.ad));
     if left.roots.is_empty() || preempting.held.is_empty() {
         return all;
     }
     let mut prices = search.take_prices(config, now);
-    let mut queue = AccountQueue::after(&left, &policy, gangs, &mut prices);
+    let mut queue = AccountQueue::after(&left, &accounts, gangs, &mut prices);
     let mut quotas: Quotas<'_> = queue.quotas().clone();
     preempting.ending.iter().for_each(|gang| quotas.give_back_of(&gang.account, &gang.takes));
     let ending = preempting.ending.iter().flat_map(|gang| gang.gang.asks());
@@ -128,8 +128,8 @@ pub fn preempt(
     let mut claimed = ClaimedGangs::of(&pool, preempting.held, config);
     let mut steps = StepsLeft::of(queue.names(), PREEMPTION_ROOTS_MAX, &snapshot.frugal, config);
     let (mut ended, mut evictions) = (BTreeSet::new(), preempting.evictions.clone());
-    let accounts = left.roots.iter().map(|root| queue.account(root));
-    let mut turns = TurnsLeft::of(accounts, queue.names().len(), PREEMPTION_ROOTS_MAX, config.seed);
+    let waiting = left.roots.iter().map(|root| queue.account(root));
+    let mut turns = TurnsLeft::of(waiting, queue.names().len(), PREEMPTION_ROOTS_MAX, config.seed);
     while let Some(turn) = queue.next() {
         if config.stop.is_set() || !turns.take(queue.account(turn.root), turn.submitter) {
             queue.not_found();
@@ -137,7 +137,7 @@ pub fn preempt(
         }
         let question = PreemptionQuestion {
             pool: &pool,
-            policy: &policy,
+            accounts: &accounts,
             preempting,
             root: turn.root,
             account: queue.account(turn.root),
@@ -196,20 +196,20 @@ pub fn is_still_right(
     preempting: &Preempting<'_>,
     (config, now): (&Config, i64),
 ) -> bool {
-    let Some(policy) = snapshot.policy.clone() else { return false };
+    let Some(accounts) = snapshot.accounts.clone() else { return false };
     let Some(root) = snapshot.roots.iter().find(|own| own.ad == root) else { return false };
-    let Some(account) = policy.account_of.get(root.ad) else { return false };
-    let mut quotas = Quotas::new(&policy.tree, &policy.total);
+    let Some(account) = accounts.account_of.get(root.ad) else { return false };
+    let mut quotas = Quotas::new(&accounts.tree, &accounts.total);
     let ended: BTreeSet<usize> = (0..preempting.held.len()).filter(|place| !victims.contains(place)).collect();
     preempting.ending.iter().for_each(|gang| quotas.give_back_of(&gang.account, &gang.takes));
     let ending = preempting.ending.iter().flat_map(|gang| gang.gang.asks());
     let pool = snapshot.freed(ending.chain(gang.asks()));
-    let mut seats = policy.seats.of_gang((&pool, gang), account);
-    let charge = policy.charge_as_recorded((&pool, gang), account, &mut seats, charges);
+    let mut seats = accounts.seats.of_gang((&pool, gang), account);
+    let charge = accounts.charge_as_recorded((&pool, gang), account, &mut seats, charges);
     // What is nominated counts as held already.
     quotas.give_back_of(account, &charge.takes);
     let (quotas, ended) = (&quotas, &ended);
     let question =
-        PreemptionQuestion { pool: &pool, policy: &policy, preempting, root, account, quotas, ended, config, now };
+        PreemptionQuestion { pool: &pool, accounts: &accounts, preempting, root, account, quotas, ended, config, now };
     question.is_answered_by(&mut ClaimedGangs::of(&pool, preempting.held, config), gang, charge.takes)
 }

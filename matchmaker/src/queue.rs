@@ -1,8 +1,8 @@
-//! The order of roots in a pool without a policy: the highest band first, then the submitter with the fewest gangs (fair share), then priority,
+//! The order of roots in a pool without accounts: the highest band first, then the submitter with the fewest gangs (fair share), then priority,
 //! age and name.
 //!
 //! It is decided from the roots of the snapshot and from how many gangs each submitter holds; a gang that is found counts at once.
-//! `line.rs` asks for the next root. With a policy, `account_queue.rs` takes the place of this file.
+//! `line.rs` asks for the next root. With accounts, `account_queue.rs` takes the place of this file.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

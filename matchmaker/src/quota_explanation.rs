@@ -20,8 +20,8 @@ pub struct QuotaExplanation<'s> {
 impl<'s> QuotaExplanation<'s> {
     /// The quotas when these gangs are held; none of a pool without accounts.
     pub fn of(snapshot: &'s Snapshot, gangs: &[Gang], config: &'s Config, now: i64) -> Option<QuotaExplanation<'s>> {
-        let policy = snapshot.policy.as_deref()?;
-        let queue = AccountQueue::after(snapshot, policy, gangs, &mut Prices::of(config, now));
+        let accounts = snapshot.accounts.as_deref()?;
+        let queue = AccountQueue::after(snapshot, accounts, gangs, &mut Prices::of(config, now));
         Some(QuotaExplanation { queue, config, now })
     }
 

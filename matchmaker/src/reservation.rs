@@ -92,15 +92,15 @@ pub fn reserve(
     search: &mut SideSearches<'_>,
 ) -> Reservations {
     let mut all = Reservations::default();
-    let Some(policy) = snapshot.policy.clone() else { return all };
+    let Some(accounts) = snapshot.accounts.clone() else { return all };
     let mut left = snapshot.after(gangs);
-    left.policy = None;
+    left.accounts = None;
     left.roots.retain(|root| reserving.candidates.contains(&root.ad));
     if left.roots.is_empty() || reserving.room == 0 {
         return all;
     }
     let mut prices = search.take_prices(config, now);
-    let mut queue = AccountQueue::after(&left, &policy, gangs, &mut prices);
+    let mut queue = AccountQueue::after(&left, &accounts, gangs, &mut prices);
     let roots: BTreeMap<AdId, &Root> = snapshot.roots.iter().map(|root| (root.ad, root)).collect();
     let found = gangs.iter().filter_map(|gang| found_now((&roots, gang), &queue, reserving, &mut prices));
     let held: Vec<HeldOffers> = reserving.held.iter().cloned().chain(found).collect();
@@ -143,15 +143,15 @@ pub fn reserve(
 /// Whether its quotas allow a root a gang that is held for it, which counts as held already. `charges`: what its members cost, as was recorded
 /// when it was found.
 pub fn may_keep(snapshot: &Snapshot, (root, gang): (AdId, &Gang), charges: &[Amount], held: &[HeldOffers]) -> bool {
-    let Some(policy) = snapshot.policy.clone() else { return false };
-    let Some(account) = policy.account_of.get(root) else { return false };
-    let Some(leaf) = policy.tree.leaf(account) else { return false };
+    let Some(accounts) = snapshot.accounts.clone() else { return false };
+    let Some(account) = accounts.account_of.get(root) else { return false };
+    let Some(leaf) = accounts.tree.leaf(account) else { return false };
     let occupancy = Occupancy::of(held);
     let without = snapshot.freed(unshared(gang));
     let Some(in_the_way) = occupancy.in_the_way(&without, gang) else { return true };
-    let mut seats = policy.seats.of_gang((snapshot, gang), account);
-    let charge = policy.charge_as_recorded((snapshot, gang), account, &mut seats, charges);
-    let mut quotas = Quotas::new(&policy.tree, &policy.total);
+    let mut seats = accounts.seats.of_gang((snapshot, gang), account);
+    let charge = accounts.charge_as_recorded((snapshot, gang), account, &mut seats, charges);
+    let mut quotas = Quotas::new(&accounts.tree, &accounts.total);
     quotas.give_back(leaf, &charge.takes);
     occupancy.give_back(&in_the_way, &mut quotas);
     quotas.allows(leaf, &charge.takes)

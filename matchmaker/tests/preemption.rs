@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, Policy, PoolAd, Preempting,
+    Accounts, AdId, AdKey, ByAd, Config, Cycle, Gang, HeldGang, NotPreempted, Offer, Plain, PoolAd, Preempting,
     PreemptionTerms, Preemptions, Res, Role, Root, RootAccounts, Seats, Snapshot, is_still_right, preempt, verify,
 };
-use policy::{Account, Amounts, Evictions, Mode, Permitted, Refusal, Tree};
+use policy::{Account, Amounts, Evictions, Mode, NoVictims, Permitted, Tree};
 use proptest::prelude::*;
 
 const NOW: i64 = 10_000;
@@ -82,7 +82,7 @@ impl Pool {
         };
         let account_of: RootAccounts = all().map(|(number, job)| (id(&pool, number), job.account.into())).collect();
         let tree = Tree::new(["a", "b", "c"].map(Account::named));
-        let policy = Policy {
+        let accounts = Accounts {
             counters: Vec::new(),
             tree,
             total: Amounts::new(),
@@ -92,20 +92,20 @@ impl Pool {
             seats: Seats::default(),
             counting: Default::default(),
         };
-        let (mut held, mut gangs, mut accounts) = (Vec::new(), Vec::new(), BTreeMap::<&str, Amounts>::new());
+        let (mut held, mut gangs, mut takes) = (Vec::new(), Vec::new(), BTreeMap::<&str, Amounts>::new());
         for (number, job) in self.held.iter().enumerate() {
             let mut view = pool.after(&gangs);
             view.roots = vec![root(&pool, number, job)];
             let Some(gang) = find(&view, &Config::product(), NOW).gangs.pop() else { continue };
             let mut seats = Seats::default();
-            let charge = policy.charge_of(
+            let charge = accounts.charge_of(
                 (&pool, &gang),
                 &job.account.into(),
                 &mut seats,
                 &mut matchmaker::Prices::of(&Config::product(), NOW),
             );
             for (counter, amount) in &charge.takes {
-                *accounts.entry(job.account).or_default().entry(counter.clone()).or_default() += amount;
+                *takes.entry(job.account).or_default().entry(counter.clone()).or_default() += amount;
             }
             held.push(HeldGang {
                 name: format!("g{number:02}"),
@@ -119,9 +119,8 @@ impl Pool {
             gangs.push(gang);
         }
         pool = pool.after(&gangs);
-        let named =
-            |name: &str| Account { held: accounts.get(name).cloned().unwrap_or_default(), ..Account::named(name) };
-        pool.policy = Some(Arc::new(Policy { tree: Tree::new(["a", "b", "c"].map(named)), ..policy }));
+        let named = |name: &str| Account { held: takes.get(name).cloned().unwrap_or_default(), ..Account::named(name) };
+        pool.accounts = Some(Arc::new(Accounts { tree: Tree::new(["a", "b", "c"].map(named)), ..accounts }));
         let first = self.held.len();
         pool.roots = self.waiting.iter().enumerate().map(|(number, job)| root(&pool, first + number, job)).collect();
         let waiting = pool.roots.iter().map(|root| root.ad).collect();
@@ -263,7 +262,7 @@ fn from_when_on_gangs_are_old_enough_is_told() {
     // The administrator's requirements are those of that time.
     assert_eq!(answer(ages, "TotalJobRuntime >= 350"), Err(NotPreempted::TooYoung(NOW + 200)));
     for never in ["TotalJobRuntime >= 10000", "false"] {
-        assert_eq!(answer(ages, never), Err(NotPreempted::Refused(Refusal::NoCandidate)));
+        assert_eq!(answer(ages, never), Err(NotPreempted::Refused(NoVictims::NoCandidate)));
     }
 }
 
@@ -276,7 +275,7 @@ fn x5_a_look_at_all_claims_takes_steps_and_who_has_too_few_is_told_so() {
         let (_, _, found) = scene.preempt_with(config, &terms(&[Mode::Priority], 4, "true", "0"), 100);
         (found.answers[0].1.clone(), found.fruitless.iter().map(|(_, steps)| steps).sum::<u64>())
     };
-    let refused = Err(NotPreempted::Refused(Refusal::NoCandidate));
+    let refused = Err(NotPreempted::Refused(NoVictims::NoCandidate));
     let (few, many) = (found(20, &Config::product()), found(400, &Config::product()));
     assert_eq!((&few.0, &many.0), (&refused, &refused));
     println!("{} and {} steps", few.1, many.1);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use classad::{Dialect, parse_ad, parse_expr};
 use matchmaker::{
-    AdId, AdKey, ByAd, Config, CountedOffer, Cycle, CycleCosts, Gang, HeldGangs, HeldOffers, MemberCharges, Offer,
-    Plain, Policy, PoolAd, Res, Reservation, Reserving, Role, Root, RootAccounts, Seats, SideSearches, Snapshot,
+    Accounts, AdId, AdKey, ByAd, Config, CountedOffer, Cycle, CycleCosts, Gang, HeldGangs, HeldOffers, MemberCharges,
+    Offer, Plain, PoolAd, Res, Reservation, Reserving, Role, Root, RootAccounts, Seats, SideSearches, Snapshot,
     StoredReservation, Usage, backfill, free_at, held_for_others, may_keep, negotiate, reserve, verify,
 };
 use policy::{Account, Amounts, Quota, Tree, taken_by_gang};
@@ -101,13 +101,13 @@ fn machines(gang: &Gang) -> Vec<AdId> {
 }
 
 /// The accounts, of which `big` has this quota of charge.
-fn policy(held: &BTreeMap<&str, Amounts>, quota: Option<Quota>, account_of: RootAccounts) -> Policy {
+fn accounts(held: &BTreeMap<&str, Amounts>, quota: Option<Quota>, account_of: RootAccounts) -> Accounts {
     let account = |name: &'static str| Account {
         held: held.get(name).cloned().unwrap_or_default(),
         quotas: quota.filter(|_| name == "big").map(|quota| ("charge".into(), quota)).into_iter().collect(),
         ..Account::named(name)
     };
-    Policy {
+    Accounts {
         tree: Tree::new(["big", "small"].map(account)),
         total: Amounts::new(),
         account_of,
@@ -135,11 +135,11 @@ impl World {
     ) -> Now {
         let mut pool = Snapshot::new(self.ads());
         let id = |pool: &Snapshot, name: &str| pool.find(&key("Job", name)).unwrap();
-        let mut accounts: BTreeMap<&str, Amounts> = BTreeMap::new();
+        let mut held_by: BTreeMap<&str, Amounts> = BTreeMap::new();
         let mut hold = |account: &'static str, count: usize| {
             let charge = i128::try_from(count).unwrap() * 1_000_000;
             for (counter, amount) in taken_by_gang(charge, Amounts::new()) {
-                *accounts.entry(account).or_default().entry(counter).or_default() += amount;
+                *held_by.entry(account).or_default().entry(counter).or_default() += amount;
             }
         };
         let ask = || matchmaker::Ask { allocation: one(), share: None };
@@ -189,7 +189,7 @@ impl World {
         account_of.insert(ad, "big".into());
         roots.push(Root { ad, submitter: "big".into(), priority: 0, since: 0, exclusions: BTreeSet::new() });
         pool.roots = roots;
-        pool.policy = Some(Arc::new(policy(&accounts, quota, account_of.into_iter().collect())));
+        pool.accounts = Some(Arc::new(accounts(&held_by, quota, account_of.into_iter().collect())));
         Now { pool, held, ends, big: Some(ad), nominated }
     }
 
@@ -391,9 +391,9 @@ fn charges_of(gang: &Gang) -> MemberCharges {
 fn with_price(pool: &Snapshot, price: &str) -> Snapshot {
     let counted = CountedOffer { charge_weight: parse_expr(price, Dialect::Gangmatch).ok(), counters: Vec::new() };
     let offers = pool.ads().filter(|(_, ad)| ad.offer().is_some()).map(|(id, _)| (id, Arc::new(counted.clone())));
-    let policy = Policy { offers: offers.collect(), ..Policy::clone(pool.policy.as_ref().unwrap()) };
+    let accounts = Accounts { offers: offers.collect(), ..Accounts::clone(pool.accounts.as_ref().unwrap()) };
     let mut pool = pool.clone();
-    pool.policy = Some(Arc::new(policy));
+    pool.accounts = Some(Arc::new(accounts));
     pool
 }
 

@@ -107,7 +107,7 @@ pub use fixed_point::rounded_micros;
 pub use model_cycle::{Served, Unserved, serve};
 pub use order::{AccountTurn, Order, Pass, Waiting};
 pub use preemption::{
-    Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
+    Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, NoVictims, Permitted, Preemption, Preemptor,
 };
 pub use quota::{Bound, Quotas};
 pub use shares::shares;

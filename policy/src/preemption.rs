@@ -12,7 +12,7 @@ use crate::amounts::{Amount, Amounts, taken_by_gang};
 use self::mode::Legality;
 use self::model::charge;
 pub use self::model::{
-    Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Refusal,
+    Candidate, Choice, ChoiceCost, ClaimedGang, GangMember, Mode, NoVictims, Permitted, Preemption, Preemptor,
 };
 use self::selection::{is_old_enough, victims};
 
@@ -24,7 +24,7 @@ impl Preemption<'_> {
     ///
     /// # Errors
     /// Why there is none: what the first candidate, in the order of preference, failed by.
-    pub fn choose(&self, preemptor: &Preemptor, candidates: &[Candidate]) -> Result<Choice, Refusal> {
+    pub fn choose(&self, preemptor: &Preemptor, candidates: &[Candidate]) -> Result<Choice, NoVictims> {
         let mut by_preference: Vec<(usize, &Candidate)> = candidates.iter().enumerate().collect();
         by_preference.sort_by_key(|(_, candidate)| Reverse(candidate.own));
         let mut best: Option<(ChoiceCost, Choice)> = None;
@@ -42,7 +42,7 @@ impl Preemption<'_> {
                 }
             }
         }
-        best.map(|(_, choice)| choice).ok_or(refusal.unwrap_or(Refusal::NoCandidate))
+        best.map(|(_, choice)| choice).ok_or(refusal.unwrap_or(NoVictims::NoCandidate))
     }
 
     /// The victims for one gang that a job could have: their places in the list of claimed gangs, the last of the modes that were needed, and
@@ -54,7 +54,7 @@ impl Preemption<'_> {
         &self,
         preemptor: &Preemptor,
         candidate: &Candidate,
-    ) -> Result<(Vec<usize>, Mode, ChoiceCost), Refusal> {
+    ) -> Result<(Vec<usize>, Mode, ChoiceCost), NoVictims> {
         let (victims, mode) = victims(self, preemptor, candidate)?;
         let cost = self.cost(candidate, &victims, mode);
         Ok((victims, mode, cost))

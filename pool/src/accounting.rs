@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::ad::{CounterTerms, PolicyTerms};
 use crds::{Match, Member, charge_micros};
 use matchmaker::{
-    AdKey, ByAd, COUNTER_FUEL, Config, CountedOffer, Policy, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot,
+    Accounts, AdKey, ByAd, COUNTER_FUEL, Config, CountedOffer, PoolAd, Ports, Res, RootAccounts, Seats, Snapshot,
     own_context, own_value,
 };
 use policy::{Amount, Amounts, CHARGE, Claim, Counter, GANGS, MemberCharge, Tree, charge};
@@ -19,7 +19,7 @@ use crate::objects::Objects;
 
 /// Makes the accounts of cycles. What it remembers of the last one saves time and changes nothing.
 #[derive(Debug, Default)]
-pub struct PolicyBuilder {
+pub struct AccountsBuilder {
     terms: Option<Arc<PolicyTerms>>,
     /// What each offer costs and what counts it, with the ad that this was made of.
     counted: BTreeMap<AdKey, (Arc<Ports>, Arc<CountedOffer>)>,
@@ -31,7 +31,7 @@ type CountedBy = (Counter, Option<String>);
 /// What is counted of the offers of a snapshot.
 type Counted = ByAd<Arc<CountedOffer>>;
 
-impl PolicyBuilder {
+impl AccountsBuilder {
     /// The accounts of a snapshot, with what they have used, in micros; none without a PoolPolicy.
     pub fn build(
         &mut self,
@@ -39,7 +39,7 @@ impl PolicyBuilder {
         snapshot: &Snapshot,
         assumed: &[AssumedGang],
         usage: &BTreeMap<String, Amount>,
-    ) -> Option<Policy> {
+    ) -> Option<Accounts> {
         let terms = Arc::clone(&objects.accounts.policy()?.terms);
         if !self.terms.as_ref().is_some_and(|known| Arc::ptr_eq(known, &terms)) {
             self.counted.clear();
@@ -78,7 +78,7 @@ impl PolicyBuilder {
         let weights = terms.weights.clone();
         let (tree, seats) = holdings.finish(usage);
         let total = total(snapshot, (&counters, &offers), &tree);
-        Some(Policy { tree, total, counters, account_of, offers, weights, seats, counting })
+        Some(Accounts { tree, total, counters, account_of, offers, weights, seats, counting })
     }
 
     /// What offers cost, and what counts them; those of which there is nothing to say are left out. And the fuel that was used for it beyond

@@ -60,7 +60,7 @@ mod recorded_gang;
 mod requester_attributes;
 
 pub use account_usage::{AccountUsage, AllUsage, StoredUsage, account_usage};
-pub use accounting::{Charged, PolicyBuilder, charged_claim, recorded_charges};
+pub use accounting::{AccountsBuilder, Charged, charged_claim, recorded_charges};
 pub use accounts::{AccountList, Payer, Submitting, account_problems};
 pub use ads::{Advertises, Prepared};
 pub use agents::{AgentLiveness, is_lease_of_agent, lease_key};

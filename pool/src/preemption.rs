@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::ad::PolicyTerms;
 use crds::{Decision, Match, Member, PreemptionReason};
 use kube::ResourceExt;
-use matchmaker::{AdKey, Ask, HeldGang, Policy, PreemptionTerms, Snapshot};
+use matchmaker::{Accounts, AdKey, Ask, HeldGang, PreemptionTerms, Snapshot};
 use policy::{Amounts, CHARGE, Mode, Permitted, taken_by_gang};
 
 use crate::accounting::micros_of;
@@ -32,7 +32,7 @@ pub struct PreemptionInput {
 pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<PreemptionInput> {
     let known = objects.accounts.policy()?;
     let rules = known.terms.preemption.as_ref()?;
-    let policy = snapshot.policy.as_ref()?;
+    let accounts = snapshot.accounts.as_ref()?;
     let terms = PreemptionTerms {
         permitted: Permitted {
             reasons: rules.reasons.iter().map(|reason| mode_of(*reason)).collect(),
@@ -56,7 +56,7 @@ pub fn preemption_input(objects: &Objects, snapshot: &Snapshot) -> Option<Preemp
             Decision::Released => continue,
         };
         let seats = (&mut seats, objects);
-        let Some(gang) = held_gang(found, seats, (snapshot, policy), (&known.terms, &submitting)) else { continue };
+        let Some(gang) = held_gang(found, seats, (snapshot, accounts), (&known.terms, &submitting)) else { continue };
         if is_ending { input.ending.push(gang) } else { input.held.push(gang) }
     }
     Some(input)
@@ -94,7 +94,7 @@ pub(crate) fn is_to_end(found: &Match, objects: &Objects) -> bool {
 fn held_gang(
     found: &Match,
     (seats, objects): (&mut TakenSeats, &Objects),
-    (snapshot, policy): (&Snapshot, &Policy),
+    (snapshot, accounts): (&Snapshot, &Accounts),
     (terms, submitting): (&PolicyTerms, &Submitting<'_>),
 ) -> Option<HeldGang> {
     let (status, uid) = (found.status.as_ref()?, found.uid()?);
@@ -107,9 +107,9 @@ fn held_gang(
             member.ask = Ask::default();
             continue;
         }
-        let counted = policy.offers.get(member.ad);
+        let counted = accounts.offers.get(member.ad);
         for (counter, amount) in
-            counted.into_iter().flat_map(|counted| counted.counts(&policy.counters, &member.ask.allocation))
+            counted.into_iter().flat_map(|counted| counted.counts(&accounts.counters, &member.ask.allocation))
         {
             *takes.entry(Arc::clone(counter)).or_default() += amount;
         }

@@ -94,13 +94,13 @@ fn charge(
     charges: Option<&[Amount]>,
     members: &mut [Member],
 ) -> Option<String> {
-    let policy = snapshot.policy.as_ref()?;
-    let account = policy.account_of.get(gang.root()?)?;
+    let accounts = snapshot.accounts.as_ref()?;
+    let account = accounts.account_of.get(gang.root()?)?;
     let computed = || {
         // As the cycle has found it: nothing that the value depends on is another here.
         let config = Config { seed: u64::try_from(provenance.seed).unwrap_or(0), ..config.clone() };
         let mut prices = Prices::of(&config, provenance.time.as_second());
-        policy.charge_of((snapshot, gang), account, &mut Seats::default(), &mut prices).members
+        accounts.charge_of((snapshot, gang), account, &mut Seats::default(), &mut prices).members
     };
     let charges = charges.map_or_else(computed, MemberCharges::from_slice);
     for (member, micros) in members.iter_mut().zip(charges).skip(1) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crds::ad::PolicyTerms;
 use crds::{Decision, Job, Match, Member};
 use kube::ResourceExt;
-use matchmaker::{AdId, AdKey, Ask, HeldOffers, Policy, Snapshot};
+use matchmaker::{Accounts, AdId, AdKey, Ask, HeldOffers, Snapshot};
 use policy::{Amounts, CHARGE, taken_by_gang};
 
 use crate::accounting::micros_of;
@@ -39,7 +39,7 @@ pub fn reservation_input(
     now: i64,
 ) -> Option<ReservationInput> {
     let known = objects.accounts.policy()?;
-    let policy = snapshot.policy.as_ref()?;
+    let accounts = snapshot.accounts.as_ref()?;
     let submitting = Submitting::of(objects, &known.terms);
     let in_flight: BTreeSet<&ObjectKey> = assumed.iter().map(|gang| &gang.match_key).collect();
     let mut input = ReservationInput::default();
@@ -47,7 +47,7 @@ pub fn reservation_input(
         let account = submitting.of_match(found, objects).0.into();
         let ends = if is_deleted { Some(now) } else { ends(found, objects, now) };
         let claim = Claim { found, account, ends, is_in_flight: in_flight.contains(key) };
-        input.held.extend(claim.held(objects, (snapshot, policy), &known.terms));
+        input.held.extend(claim.held(objects, (snapshot, accounts), &known.terms));
     }
     // Claims that are being made, and whose Matches are not known here yet. The gangs of nominations have no Match.
     let unseen = assumed.iter().filter(|gang| !gang.match_key.name.is_empty());
@@ -55,7 +55,7 @@ pub fn reservation_input(
         let Some((account, charges)) = &gang.charged else { continue };
         let asks = gang.asks.iter().filter_map(|(key, ask)| Some((snapshot.find(key)?, ask.clone())));
         let holds: Vec<(AdId, Ask)> = asks.collect();
-        let takes = takes(policy, holds.iter().map(|(ad, ask)| (*ad, ask)), charges.iter().sum());
+        let takes = takes(accounts, holds.iter().map(|(ad, ask)| (*ad, ask)), charges.iter().sum());
         input.held.push(HeldOffers { account: Arc::clone(account), takes, ends: None, holds });
     }
     for root in &snapshot.roots {
@@ -102,7 +102,7 @@ impl Claim<'_> {
     fn held(
         self,
         objects: &Objects,
-        (snapshot, policy): (&Snapshot, &Policy),
+        (snapshot, accounts): (&Snapshot, &Accounts),
         terms: &PolicyTerms,
     ) -> Option<HeldOffers> {
         let uid = self.found.uid()?;
@@ -111,19 +111,19 @@ impl Claim<'_> {
         let ask = |member: &&Member| Some((snapshot.find(&key_of(member))?, ask_of(member)));
         let holds: Vec<(AdId, Ask)> = members.iter().filter_map(ask).collect();
         let charge = members.iter().map(|member| micros_of(member, terms)).sum();
-        let takes = takes(policy, holds.iter().map(|(ad, ask)| (*ad, ask)), charge);
+        let takes = takes(accounts, holds.iter().map(|(ad, ask)| (*ad, ask)), charge);
         (!holds.is_empty()).then_some(HeldOffers { account: self.account, takes, ends: self.ends, holds })
     }
 }
 
 /// What an account holds less of when a claim with such a charge on such offers has ended. A shared seat may be held by others still: its
 /// charge does not count, nor does what counters count of it.
-fn takes<'a>(policy: &Policy, holds: impl Iterator<Item = (AdId, &'a Ask)>, charge: policy::Amount) -> Amounts {
+fn takes<'a>(accounts: &Accounts, holds: impl Iterator<Item = (AdId, &'a Ask)>, charge: policy::Amount) -> Amounts {
     let mut takes = Amounts::new();
     for (ad, ask) in holds.filter(|(_, ask)| ask.share.is_none()) {
-        let counted = policy.offers.get(ad);
+        let counted = accounts.offers.get(ad);
         for (counter, amount) in
-            counted.into_iter().flat_map(|counted| counted.counts(&policy.counters, &ask.allocation))
+            counted.into_iter().flat_map(|counted| counted.counts(&accounts.counters, &ask.allocation))
         {
             *takes.entry(Arc::clone(counter)).or_default() += amount;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::{Match, charge_micros};
-use matchmaker::{Config, Policy, PoolAd, Prices, Snapshot, charge_by_weights};
+use matchmaker::{Accounts, Config, PoolAd, Prices, Snapshot, charge_by_weights};
 use policy::{Amount, CHARGE, GANGS};
 
 use crate::objects::Objects;
@@ -13,17 +13,17 @@ const MICROS: Amount = 1_000_000;
 
 /// What each account holds and waits for itself, in micros. A job is taken to wait for what its last gang cost, or for what the gangs of
 /// its account cost on average, or for one charge.
-pub fn demands(objects: &Objects, snapshot: &Snapshot, policy: &Policy) -> BTreeMap<String, Amount> {
+pub fn demands(objects: &Objects, snapshot: &Snapshot, accounts: &Accounts) -> BTreeMap<String, Amount> {
     let held = |account: &policy::Account, counter: &str| account.held.get(counter).copied().unwrap_or(0);
-    let accounts = policy.tree.accounts();
+    let all = accounts.tree.accounts();
     let mut demands: BTreeMap<String, Amount> =
-        accounts.iter().map(|account| (account.name.clone(), held(account, CHARGE))).collect();
+        all.iter().map(|account| (account.name.clone(), held(account, CHARGE))).collect();
     let mean = |account: &policy::Account| match held(account, GANGS) {
         0 => MICROS,
         gangs => held(account, CHARGE) / gangs,
     };
-    let means: BTreeMap<&str, Amount> = accounts.iter().map(|account| (account.name.as_str(), mean(account))).collect();
-    for (root, account) in policy.account_of.iter() {
+    let means: BTreeMap<&str, Amount> = all.iter().map(|account| (account.name.as_str(), mean(account))).collect();
+    for (root, account) in accounts.account_of.iter() {
         let last = snapshot.ad(root).and_then(|ad| last_charge(objects, ad));
         let waits_for = last.or_else(|| means.get(&**account).copied()).unwrap_or(MICROS);
         *demands.entry(account.to_string()).or_default() += waits_for;
@@ -45,12 +45,12 @@ fn last_charge(objects: &Objects, job: &PoolAd) -> Option<Amount> {
 const NAMESPACE_FUEL: u64 = 200_000;
 
 /// What all open offers together cost, in micros.
-pub fn pool_charge(snapshot: &Snapshot, policy: &Policy, now: i64) -> Amount {
-    pool_charge_and_fuel(snapshot, policy, now).0
+pub fn pool_charge(snapshot: &Snapshot, accounts: &Accounts, now: i64) -> Amount {
+    pool_charge_and_fuel(snapshot, accounts, now).0
 }
 
 /// The same, and the fuel that it took.
-fn pool_charge_and_fuel(snapshot: &Snapshot, policy: &Policy, now: i64) -> (Amount, u64) {
+fn pool_charge_and_fuel(snapshot: &Snapshot, accounts: &Accounts, now: i64) -> (Amount, u64) {
     let mut prices = Prices::of(&Config::product(), now);
     let mut used: BTreeMap<&str, u64> = BTreeMap::new();
     let mut sum = 0;
@@ -58,9 +58,9 @@ fn pool_charge_and_fuel(snapshot: &Snapshot, policy: &Policy, now: i64) -> (Amou
         let Some(offer) = ad.offer().filter(|offer| offer.open) else { continue };
         let used = used.entry(&ad.key.namespace).or_default();
         if *used > NAMESPACE_FUEL {
-            sum += charge_by_weights(&policy.weights, offer.capacity.iter());
+            sum += charge_by_weights(&accounts.weights, offer.capacity.iter());
         } else {
-            sum += policy.charge_of_all(snapshot, id, &mut prices);
+            sum += accounts.charge_of_all(snapshot, id, &mut prices);
             *used += prices.take_used().into_iter().map(|(_, fuel)| fuel).sum::<u64>();
         }
     }
@@ -97,7 +97,7 @@ mod tests {
             _ => expr("7"),
         };
         let counted = |ad: &PoolAd| CountedOffer { charge_weight: Some(priced(ad)), counters: Vec::new() };
-        let policy = Policy {
+        let accounts = Accounts {
             tree: Tree::new([]),
             total: Amounts::new(),
             counters: Vec::new(),
@@ -107,7 +107,7 @@ mod tests {
             seats: Seats::default(),
             counting: BTreeMap::new(),
         };
-        let (charge, fuel) = pool_charge_and_fuel(&snapshot, &policy, 0);
+        let (charge, fuel) = pool_charge_and_fuel(&snapshot, &accounts, 0);
         assert!(fuel > NAMESPACE_FUEL && fuel < 2 * NAMESPACE_FUEL, "{fuel}");
         // Each costs 2 charges or, as if it stated nothing, 1; the last one costs what it states.
         assert!(charge > 507 * MICROS && charge < 600 * MICROS, "{charge}");

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests {
     use crds::{Account, Job, PoolPolicy};
-    use pool::{CycleInputs, Objects, PolicyBuilder, Submitting, account_problems, snapshot};
+    use pool::{AccountsBuilder, CycleInputs, Objects, Submitting, account_problems, snapshot};
     use serde_json::{Value, json};
 
     use crate::cluster::{expr, job, license, machine, objects, port};
@@ -140,14 +140,14 @@ mod tests {
             offer.spec.ad.expressions = Some([("App".to_owned(), expr(app).unwrap())].into());
             with_policy(objects(&[], &[machine("m")], &[offer]), &json!({"counters": counters}))
         };
-        let counting = |builder: &mut PolicyBuilder, objects: &Objects| {
+        let counting = |builder: &mut AccountsBuilder, objects: &Objects| {
             let snapshot = snapshot(objects, &CycleInputs::default());
             builder.build(objects, &snapshot, &[], &Default::default()).unwrap().counting
         };
         let cheap = with_app("\"sim\"");
-        assert!(counting(&mut PolicyBuilder::default(), &cheap).is_empty());
+        assert!(counting(&mut AccountsBuilder::default(), &cheap).is_empty());
         let costly = with_app(&format!("member(-1, {{{}}}) ? \"a\" : \"sim\"", vec!["1 + 1"; 5000].join(",")));
-        let fuel = counting(&mut PolicyBuilder::default(), &costly)["n"];
+        let fuel = counting(&mut AccountsBuilder::default(), &costly)["n"];
         assert!((500..2000).contains(&fuel), "it is evaluated no further than that: {fuel}");
     }
 }

@@ -8,7 +8,9 @@ mod tests {
     use gangindex::negotiate;
     use matchmaker::{Config, HeldGang, Snapshot};
     use policy::{CHARGE, GANGS};
-    use pool::{CycleInputs, Objects, PolicyBuilder, PreemptionInput, Provenance, preemption_input, record, snapshot};
+    use pool::{
+        AccountsBuilder, CycleInputs, Objects, PreemptionInput, Provenance, preemption_input, record, snapshot,
+    };
     use serde_json::{Value, json};
 
     use crate::cluster::{expr, job, license, machine, objects, port};
@@ -49,7 +51,7 @@ mod tests {
 
     fn with_policy(objects: &Objects) -> Snapshot {
         let mut pool = snapshot(objects, &CycleInputs::default());
-        pool.policy = PolicyBuilder::default().build(objects, &pool, &[], &Default::default()).map(Arc::new);
+        pool.accounts = AccountsBuilder::default().build(objects, &pool, &[], &Default::default()).map(Arc::new);
         pool
     }
 
@@ -109,13 +111,13 @@ mod tests {
     fn a3_a_claim_that_waits_for_votes_is_held_by_its_account_from_the_beginning() {
         for state in [json!({}), json!({"decision": "Pending"})] {
             let pool = with_policy(&claimed(&state));
-            let policy = pool.policy.as_ref().unwrap();
-            let account = policy.tree.accounts().iter().find(|account| account.name == "ns-n").unwrap();
+            let accounts = pool.accounts.as_ref().unwrap();
+            let account = accounts.tree.accounts().iter().find(|account| account.name == "ns-n").unwrap();
             assert_eq!((account.held[CHARGE], account.held[GANGS]), (3_000_000, 1), "{state}");
         }
         let aborted = with_policy(&claimed(&json!({"decision": "Aborted"})));
         let held = |account: &policy::Account| account.held.get(CHARGE).copied().unwrap_or(0);
-        assert_eq!(aborted.policy.as_ref().unwrap().tree.accounts().iter().map(held).sum::<policy::Amount>(), 0);
+        assert_eq!(aborted.accounts.as_ref().unwrap().tree.accounts().iter().map(held).sum::<policy::Amount>(), 0);
     }
     /// The machine or the licence has the entry of the claim, or has none.
     fn with_entries(objects: &mut Objects, [of_machine, of_licence]: [bool; 2]) {
@@ -139,8 +141,8 @@ mod tests {
             with_entries(&mut objects, entries);
             objects.take_changes();
             let (pool, input) = input(&objects);
-            let policy = pool.policy.as_ref().unwrap();
-            let account = policy.tree.accounts().iter().find(|account| account.name == "ns-n").unwrap();
+            let accounts = pool.accounts.as_ref().unwrap();
+            let account = accounts.tree.accounts().iter().find(|account| account.name == "ns-n").unwrap();
             let held = [CHARGE, GANGS].map(|what| account.held.get(what).copied().unwrap_or(0));
             assert!(input.held.is_empty(), "no victim: {input:?}");
             (

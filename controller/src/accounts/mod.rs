@@ -13,9 +13,9 @@ use std::sync::Arc;
 use crds::ad::NotAccepted;
 use crds::{Account, PoolPolicy};
 use futures::StreamExt;
-use matchmaker::{Policy, Snapshot};
+use matchmaker::{Accounts, Snapshot};
 use pool::{
-    AssumedGang, Changes, Charged, ObjectKey, Objects, PolicyBuilder, StoredUsage, Submitting, account_problems,
+    AccountsBuilder, AssumedGang, Changes, Charged, ObjectKey, Objects, StoredUsage, Submitting, account_problems,
     charged_claim,
 };
 
@@ -45,7 +45,7 @@ const PAUSES: Backoff = Backoff::new(1_000, 60_000);
 #[derive(Debug, Default)]
 pub(crate) struct Accounting {
     ledger: Ledger,
-    policies: PolicyBuilder,
+    builder: AccountsBuilder,
     /// Accounts that are not stored as they are, and since when, on the monotonic clock.
     due: BTreeMap<String, u64>,
     /// From when on accounts that were written may be written again.
@@ -95,15 +95,15 @@ impl Accounting {
     }
 
     /// The accounts of a cycle; none without a PoolPolicy.
-    pub(crate) fn policy(
+    pub(crate) fn of_pool(
         &mut self,
         objects: &Objects,
         snapshot: &Snapshot,
         assumed: &[AssumedGang],
         now: i64,
-    ) -> Option<Policy> {
+    ) -> Option<Accounts> {
         objects.accounts.policy()?;
-        self.policies.build(objects, snapshot, assumed, &self.ledger.usage(now))
+        self.builder.build(objects, snapshot, assumed, &self.ledger.usage(now))
     }
 
     /// Of ended Matches that are not kept any longer, those that can be deleted now: what they say of accounts is stored.

@@ -4,7 +4,7 @@ use claiming::{Event, Reason};
 use crds::{AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
 use pool::Objects;
 
-use crate::claims::refusal::No;
+use crate::claims::refusal::OfferRefusal;
 use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, View, decision_of};
 use crate::claims::{registers, writes};
@@ -12,7 +12,7 @@ use crate::write::answer::Answer;
 use kube::runtime::events::EventType;
 
 /// The offers that have refused a claim which is aborted for this reason, with what their agents say if they say anything.
-fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<No<'v>> {
+fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec<OfferRefusal<'v>> {
     let no = |leg: &'v Leg| {
         let found = view.offer(leg, objects).and_then(|offer| offer.entry(&view.uid));
         let (message, for_good) = match (reason, found) {
@@ -21,7 +21,7 @@ fn refusing_offers<'v>(view: &'v View, objects: &Objects, reason: Reason) -> Vec
             (Reason::ReserveTimedOut, Some(entry)) => (no_vote(leg, entry, objects)?, false),
             _ => return None,
         };
-        Some(No { leg, message, for_good })
+        Some(OfferRefusal { leg, message, for_good })
     };
     view.legs.iter().filter_map(no).collect()
 }
@@ -77,7 +77,7 @@ impl Step<'_> {
     pub(super) async fn abort(&mut self, reason: Reason) -> StepResult {
         let view = self.view.clone();
         let refusing = refusing_offers(&view, &self.context.cache.lock(), reason);
-        if let Some(No { leg, message, .. }) = refusing.first() {
+        if let Some(OfferRefusal { leg, message, .. }) = refusing.first() {
             self.learned.message = format!("{} {}: {message}", leg.kind, leg.key);
         }
         let event = self.decide(Decision::Aborted, Some(reason)).await?;

@@ -12,7 +12,7 @@ use crate::cycle::backoff::{jitter, retry_of};
 use crate::write::answer::{Denial, Rule};
 
 /// The refusal of an offer.
-pub(super) struct No<'v> {
+pub(super) struct OfferRefusal<'v> {
     pub(super) leg: &'v Leg,
     /// Why, for people.
     pub(super) message: String,
@@ -22,8 +22,8 @@ pub(super) struct No<'v> {
 
 impl Step<'_> {
     /// Remembers that an offer has refused the claim: in the process, for the next cycle, and in the job's status, for people.
-    pub(super) fn note_refusal(&mut self, no: &No<'_>, reason: Reason) {
-        let No { leg, message, for_good } = no;
+    pub(super) fn note_refusal(&mut self, refusal: &OfferRefusal<'_>, reason: Reason) {
+        let OfferRefusal { leg, message, for_good } = refusal;
         let view = &self.view;
         tracing::info!(r#match = %view.key, offer = %leg.key, kind = leg.kind.as_str(), %reason, message, "the offer refuses the claim");
         self.context.metrics.claims.refused(reason.as_str());
@@ -38,7 +38,7 @@ impl Step<'_> {
         });
         let Some(job) = self.job() else { return };
         let about = (view.root.generation, leg.generation);
-        let refused = crate::cycle::offer_backoff::Refused { offer: ad_key(leg), about, for_good: *for_good };
+        let refused = crate::cycle::offer_backoff::NewRefusal { offer: ad_key(leg), about, for_good: *for_good };
         let jitter = jitter(&view.root.uid, view.found.as_ref().map_or(0, |found| found.spec.attempt));
         let mut refusals = self.claims.offer_backoff.lock();
         refusals.remember(&view.root.uid, &refused, &retry_of(&job), self.context.now_ms(), jitter);

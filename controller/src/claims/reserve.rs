@@ -5,7 +5,7 @@ use crds::Job;
 
 use crate::claims::batcher::LedgerOp;
 use crate::claims::offers::Member;
-use crate::claims::refusal::{self, No};
+use crate::claims::refusal::{self, OfferRefusal};
 use crate::claims::step::{Step, StepResult};
 use crate::claims::view::{Leg, View};
 use crate::claims::writes;
@@ -75,7 +75,7 @@ impl Step<'_> {
                     return Ok(Event::Reserved(number));
                 }
                 let reason = refusal::of_offer(&refused);
-                self.note_refusal(&No { leg, message: refusal::first(&refused), for_good: false }, reason);
+                self.note_refusal(&OfferRefusal { leg, message: refusal::first(&refused), for_good: false }, reason);
                 Ok(Event::Refused(number, reason))
             }
             Answer::Missing => Ok(Event::Refused(number, Reason::MemberGone)),

@@ -5,7 +5,7 @@ use crds::{AdKind, Job};
 use matchmaker::{Disagreement, verify};
 use pool::{Objects, gang_of};
 
-use crate::claims::refusal::{No, ad_key};
+use crate::claims::refusal::{OfferRefusal, ad_key};
 use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
 
@@ -61,7 +61,7 @@ impl Step<'_> {
         let at_fault = |leg: &&Leg| key.is_some_and(|key| ad_key(leg) == *key);
         let message = disagreement.to_string();
         match view.legs.iter().find(at_fault) {
-            Some(leg) => self.note_refusal(&No { leg, message, for_good: false }, reason),
+            Some(leg) => self.note_refusal(&OfferRefusal { leg, message, for_good: false }, reason),
             None => self.learned.message = message,
         }
         Event::NotVerified(reason)

@@ -6,7 +6,7 @@ use claiming::{Digest, Event, Reason, Work};
 use crds::{Job, LABEL_MATCH_UID, Match, WorkKind, Workload};
 use pool::{ObjectKey, WorkloadObject};
 
-use crate::claims::refusal::No;
+use crate::claims::refusal::OfferRefusal;
 use crate::claims::stalls::Setback;
 use crate::claims::step::{Step, StepResult};
 use crate::claims::view::Leg;
@@ -171,7 +171,7 @@ impl Step<'_> {
         let is_machine = |leg: &&Leg| leg.kind == crds::OfferKind::Machine;
         let machines: Vec<&Leg> = view.legs.iter().filter(is_machine).collect();
         for leg in &machines {
-            self.note_refusal(&No { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut);
+            self.note_refusal(&OfferRefusal { leg, message: message.clone(), for_good: false }, Reason::StartTimedOut);
         }
         if self.facts.refusals.is_empty() && self.learned.refusals.is_empty() {
             let mut job_backoff = self.claims.job_backoff.lock();

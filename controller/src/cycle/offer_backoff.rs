@@ -19,13 +19,13 @@ struct Remembered {
     pause: Pause,
     /// Not before one of the two has changed.
     for_good: bool,
-    /// The generations of job and offer that the no was about.
+    /// The generations of job and offer that the refusal was about.
     about: (i64, i64),
 }
 
-/// One no.
+/// A refusal that is to be remembered.
 #[derive(Clone, Debug)]
-pub(crate) struct Refused {
+pub(crate) struct NewRefusal {
     /// The offer.
     pub(crate) offer: AdKey,
     /// The generations of job and offer that it was about.
@@ -35,17 +35,17 @@ pub(crate) struct Refused {
 }
 
 impl OfferBackoff {
-    /// Remembers a no at `now_ms`. The pause doubles with each one, as the job's `retry` says.
-    pub(crate) fn remember(&mut self, job_uid: &str, refused: &Refused, backoff: &Backoff, now_ms: u64, jitter: u8) {
+    /// Remembers a refusal at `now_ms`. The pause doubles with each one, as the job's `retry` says.
+    pub(crate) fn remember(&mut self, job_uid: &str, refusal: &NewRefusal, backoff: &Backoff, now_ms: u64, jitter: u8) {
         let offers = self.0.entry(job_uid.to_owned()).or_default();
-        let known = offers.get(&refused.offer).filter(|known| known.about.0 == refused.about.0);
+        let known = offers.get(&refusal.offer).filter(|known| known.about.0 == refusal.about.0);
         let mut pause = known.map(|known| known.pause.clone()).unwrap_or_default();
         pause.begin(backoff.pause_ms(pause.times(), jitter), now_ms);
-        let remembered = Remembered { pause, for_good: refused.for_good, about: refused.about };
-        offers.insert(refused.offer.clone(), remembered);
+        let remembered = Remembered { pause, for_good: refusal.for_good, about: refusal.about };
+        offers.insert(refusal.offer.clone(), remembered);
     }
 
-    /// The offers that each job is not to be matched with at `now_ms`. A no counts as long as both ads are what they were, and its pause lasts
+    /// The offers that each job is not to be matched with at `now_ms`. A refusal counts as long as both ads are what they were, and its pause lasts
     /// whatever is edited if the offer has refused the job often; `generation` tells what an ad is now. What no longer counts is forgotten.
     pub(crate) fn exclusions(
         &mut self,
@@ -100,10 +100,10 @@ mod tests {
     #[test]
     fn pauses_double_up_to_the_limit() {
         let mut refusals = OfferBackoff::default();
-        let no = Refused { offer: key("sim"), about: (1, 1), for_good: false };
+        let refusal = NewRefusal { offer: key("sim"), about: (1, 1), for_good: false };
         let mut now = 0;
         for pause in [5_000, 10_000, 12_000, 12_000] {
-            refusals.remember("job", &no, &retry(), now, 0);
+            refusals.remember("job", &refusal, &retry(), now, 0);
             assert!(excluded(&mut refusals, now + pause - 1, 1), "{pause}");
             assert!(!excluded(&mut refusals, now + pause, 1), "{pause}");
             now += pause;
@@ -113,8 +113,8 @@ mod tests {
     #[test]
     fn a_no_for_good_counts_until_an_ad_changes() {
         let mut refusals = OfferBackoff::default();
-        let no = Refused { offer: key("sim"), about: (1, 1), for_good: true };
-        refusals.remember("job", &no, &retry(), 0, 0);
+        let refusal = NewRefusal { offer: key("sim"), about: (1, 1), for_good: true };
+        refusals.remember("job", &refusal, &retry(), 0, 0);
         assert!(excluded(&mut refusals, u64::MAX - 1, 1));
         assert_eq!(refusals.next_ms(1), None, "nothing to wake up for");
         assert!(!excluded(&mut refusals, 1, 2));
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_refusal_keeps_nobody_else_waiting() {
         let mut refusals = OfferBackoff::default();
-        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
+        refusals.remember("job", &NewRefusal { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
         let all = refusals.exclusions(1, |_| Some(1), |_| Some(1));
         let only = BTreeMap::from([("job".to_owned(), BTreeSet::from([key("sim")]))]);
         assert_eq!(all, only, "one job, and one offer of all it may take");
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_changed_ad_is_asked_at_once() {
         let mut refusals = OfferBackoff::default();
-        refusals.remember("job", &Refused { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
+        refusals.remember("job", &NewRefusal { offer: key("sim"), about: (1, 1), for_good: false }, &retry(), 0, 0);
         assert!(excluded(&mut refusals, 1, 1));
         assert!(!excluded(&mut refusals, 1, 2));
         let changed = refusals.exclusions(1, |_| Some(2), |_| Some(1));
@@ -145,8 +145,8 @@ mod tests {
         let (mut refusals, mut now_ms, mut generation, mut refused) = (OfferBackoff::default(), 0, 1, Vec::new());
         while now_ms < 60_000 {
             if !excluded(&mut refusals, now_ms, generation) {
-                let no = Refused { offer: key("sim"), about: (1, generation), for_good: generation % 2 == 0 };
-                refusals.remember("job", &no, &retry(), now_ms, 0);
+                let refusal = NewRefusal { offer: key("sim"), about: (1, generation), for_good: generation % 2 == 0 };
+                refusals.remember("job", &refusal, &retry(), now_ms, 0);
                 refused.push(now_ms);
             }
             (now_ms, generation) = (now_ms + 100, generation + 1);

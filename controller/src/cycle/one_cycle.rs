@@ -36,7 +36,7 @@ impl Negotiator {
         (pool.frugal, pool.barred) = (self.search.costly_jobs.pausing(now_ms), inputs.barred.clone());
         let now = self.claims.context.clock.now();
         let begun = Instant::now();
-        pool.policy = self.writers.accounts.policy(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
+        pool.accounts = self.writers.accounts.of_pool(objects, &pool, &inputs.assumed, now.as_second()).map(Arc::new);
         if pool.roots.is_empty() {
             self.keep_findings(&BTreeMap::new(), objects, now_ms);
             self.count_waiting(0);
@@ -118,7 +118,7 @@ impl Negotiator {
             tracing::warn!(job = %root.key, "the search ran out of steps; the gang may not be the best one");
         }
         self.count_cycle(&pool, &cycle, took);
-        if pool.policy.is_some() {
+        if pool.accounts.is_some() {
             self.claims.context.metrics.accounts.policy_time.observe(done.policy_took.as_secs_f64());
         }
         self.count_shares(&pool);
@@ -217,7 +217,7 @@ impl Negotiator {
         if context.now_ms() >= self.upkeep.shares_at_ms {
             self.upkeep.shares_at_ms = context.now_ms().saturating_add(CENSUS_EVERY_MS);
             let now = context.clock.now().as_second();
-            let total = pool.policy.as_ref().map_or(0, |policy| pool_charge(pool, policy, now));
+            let total = pool.accounts.as_ref().map_or(0, |accounts| pool_charge(pool, accounts, now));
             let shares = share_census(&context.cache.lock(), pool, total);
             context.metrics.accounts.set_shares(&shares);
         }

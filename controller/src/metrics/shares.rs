@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use matchmaker::{Policy, Snapshot};
+use matchmaker::{Accounts, Snapshot};
 use policy::{Amount, CHARGE, Quotas, shares};
 use pool::{Objects, demands};
 
@@ -36,18 +36,18 @@ pub(crate) struct AccountLevels {
 /// their own: users make them by submitting jobs.
 /// `total`: what all open offers cost.
 pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, total: Amount) -> ShareCensus {
-    let Some(policy) = &snapshot.policy else { return ShareCensus::default() };
-    let deserved = shares(&policy.tree, total, &demands(objects, snapshot, policy));
-    let quotas = Quotas::new(&policy.tree, &policy.total);
-    let held = |name: &str| policy.tree.account(name).map_or(0, |node| quotas.held(node, CHARGE));
+    let Some(accounts) = &snapshot.accounts else { return ShareCensus::default() };
+    let deserved = shares(&accounts.tree, total, &demands(objects, snapshot, accounts));
+    let quotas = Quotas::new(&accounts.tree, &accounts.total);
+    let held = |name: &str| accounts.tree.account(name).map_or(0, |node| quotas.held(node, CHARGE));
     let share = |name: &str| deserved.get(name).copied().unwrap_or(0);
-    let waiting: BTreeSet<&str> = policy.account_of.names().iter().map(|account| &**account).collect();
+    let waiting: BTreeSet<&str> = accounts.account_of.names().iter().map(|account| &**account).collect();
     let gap = waiting.iter().map(|name| (held(name) - share(name)).abs()).max().unwrap_or(0);
     let is_own = |name: &&str| objects.accounts.get(*name).is_some_and(|account| account.made_for().is_none());
-    let names = policy.tree.accounts().iter().map(|account| account.name.as_str()).filter(is_own);
+    let names = accounts.tree.accounts().iter().map(|account| account.name.as_str()).filter(is_own);
     let whole = |micros: Amount| i64::try_from((micros + MICROS / 2) / MICROS).unwrap_or(i64::MAX);
-    let usage = |name: &str| policy.tree.account(name).map_or(0, |node| policy.tree.usage(node));
-    let waiting = waiting_below(policy);
+    let usage = |name: &str| accounts.tree.account(name).map_or(0, |node| accounts.tree.usage(node));
+    let waiting = waiting_below(accounts);
     let levels = |name: &str| AccountLevels {
         held: whole(held(name)),
         share: whole(share(name)),
@@ -62,14 +62,14 @@ pub(crate) fn share_census(objects: &Objects, snapshot: &Snapshot, total: Amount
 }
 
 /// How many jobs of each account, and of those below it, wait.
-fn waiting_below(policy: &Policy) -> BTreeMap<&str, i64> {
+fn waiting_below(accounts: &Accounts) -> BTreeMap<&str, i64> {
     let mut own: BTreeMap<&str, i64> = BTreeMap::new();
-    for (_, account) in policy.account_of.iter() {
+    for (_, account) in accounts.account_of.iter() {
         *own.entry(account).or_default() += 1;
     }
     let mut all: BTreeMap<&str, i64> = BTreeMap::new();
     for (name, jobs) in own {
-        for above in std::iter::successors(Some(name), |name| policy.tree.parent_of(name)) {
+        for above in std::iter::successors(Some(name), |name| accounts.tree.parent_of(name)) {
             *all.entry(above).or_default() += jobs;
         }
     }
@@ -104,7 +104,7 @@ mod tests {
     /// A pool without offers and with these accounts, in which one job waits for each of some of them.
     fn snapshot(accounts: Vec<policy::Account>, waiting: &[&str]) -> Snapshot {
         let job = |(place, account): (usize, &&str)| (AdId::at(place), Arc::from(*account));
-        let policy = Policy {
+        let accounts = Accounts {
             tree: Tree::new(accounts),
             total: policy::Amounts::new(),
             account_of: waiting.iter().enumerate().map(job).collect(),
@@ -115,7 +115,7 @@ mod tests {
             counting: BTreeMap::new(),
         };
         let mut snapshot = Snapshot::default();
-        snapshot.policy = Some(Arc::new(policy));
+        snapshot.accounts = Some(Arc::new(accounts));
         snapshot
     }
 

@@ -222,7 +222,7 @@ impl Nominations {
         claims: &Claims,
     ) -> CycleNominations {
         let now_ms = claims.context.now_ms();
-        let terms = objects.accounts.policy().map(|known| &known.terms).filter(|_| pool.policy.is_some());
+        let terms = objects.accounts.policy().map(|known| &known.terms).filter(|_| pool.accounts.is_some());
         let terms = terms.filter(|terms| terms.preemption.is_some() || terms.reservation.is_some());
         let Some(terms) = terms else {
             let (stored, spared) = (Vec::new(), BTreeSet::new());
@@ -391,14 +391,14 @@ impl Nominations {
 
 #[cfg(test)]
 mod tests {
-    use policy::Refusal;
+    use policy::NoVictims;
 
     use super::*;
     use crate::nominations::FailedWrite;
 
     #[test]
     fn a_hopeless_job_pauses_for_longer_each_time_while_others_wait_for_their_turn() {
-        let (mut nominations, hopeless) = (Nominations::default(), NotPreempted::Refused(Refusal::NoCandidate));
+        let (mut nominations, hopeless) = (Nominations::default(), NotPreempted::Refused(NoVictims::NoCandidate));
         nominations.pause_hopeless(("a", "account"), Some(&hopeless), false, 0);
         assert!(nominations.pauses.hopeless.of("a").is_none(), "no job is paused");
         let mut ends = Vec::new();

@@ -52,7 +52,7 @@ impl Nominations {
         claims: &Claims,
     ) -> Option<CycleReservations> {
         let rules = objects.accounts.policy()?.terms.reservation.as_ref()?;
-        let policy = pool.policy.as_ref()?;
+        let accounts = pool.accounts.as_ref()?;
         let (now, now_ms) = (claims.context.clock.now().as_second(), claims.context.now_ms());
         let reserved = stored.iter().filter(|stored| stored.nomination.kind == NominationKind::Reservation).count();
         let room = usize::try_from(rules.max).unwrap_or(0).saturating_sub(reserved);
@@ -64,7 +64,7 @@ impl Nominations {
                 && !self.pauses.unreservable.of(&ad.uid).is_some_and(|pause| pause.lasts(now_ms))
                 && job_state(held, objects) == JobState::Waits
                 && !stored.iter().any(|stored| stored.uid == ad.uid);
-            (waits && !policy.account_of.get(root).is_some_and(|account| rests(account))).then_some(root)
+            (waits && !accounts.account_of.get(root).is_some_and(|account| rests(account))).then_some(root)
         };
         // Not while a nomination is being written: it is not known here yet.
         let may_reserve = room > 0 && self.writing.lock().is_empty();

@@ -106,7 +106,7 @@ pub(super) fn with_preemption(finding: &Finding, found: &Result<Proposal, NotPre
         }
     };
     // A quota that is exceeded is no matter of gangs that could be ended: what was found says it already.
-    let no_gangs = |why: &policy::Refusal| !matches!(why, policy::Refusal::TooManyVictims);
+    let no_gangs = |why: &policy::NoVictims| !matches!(why, policy::NoVictims::TooManyVictims);
     let is_said =
         finding.reason == reasons::QUOTA_EXCEEDED && matches!(found, Err(NotPreempted::Refused(why)) if no_gangs(why));
     if !is_said {
@@ -131,13 +131,13 @@ pub(super) fn withdrawn(finding: &Finding, until: Timestamp) -> Finding {
 /// Why nothing is preempted, as a word and as a sentence.
 fn refusal(why: NotPreempted) -> (&'static str, Cow<'static, str>) {
     let (word, said) = match why {
-        NotPreempted::Refused(policy::Refusal::NoCandidate | policy::Refusal::NotEnoughVictims) => {
+        NotPreempted::Refused(policy::NoVictims::NoCandidate | policy::NoVictims::NotEnoughVictims) => {
             ("NotEnoughVictims", "the gangs that may be preempted for it do not make enough room")
         }
-        NotPreempted::Refused(policy::Refusal::TooManyVictims) => {
+        NotPreempted::Refused(policy::NoVictims::TooManyVictims) => {
             ("TooManyVictims", "more gangs would have to be preempted for it than maxVictims of the PoolPolicy permits")
         }
-        NotPreempted::Refused(policy::Refusal::QuotaExceeded) => {
+        NotPreempted::Refused(policy::NoVictims::QuotaExceeded) => {
             ("QuotaExceeded", "its quota does not permit it, whatever is preempted")
         }
         NotPreempted::TooYoung(from) => {
@@ -175,7 +175,8 @@ mod tests {
         let finding =
             |reason| Finding { reason, why: "chips holds 2 of at most 2".to_owned(), counts: Unmatched::default() };
         let told = |reason, refusal| with_preemption(&finding(reason), &Err(NotPreempted::Refused(refusal)));
-        for refusal in [policy::Refusal::NoCandidate, policy::Refusal::NotEnoughVictims, policy::Refusal::QuotaExceeded]
+        for refusal in
+            [policy::NoVictims::NoCandidate, policy::NoVictims::NotEnoughVictims, policy::NoVictims::QuotaExceeded]
         {
             let of_quota = told(reasons::QUOTA_EXCEEDED, refusal);
             assert_eq!(of_quota.why, "chips holds 2 of at most 2");

@@ -34,7 +34,7 @@ pub(super) struct NewNomination<'n> {
 
 /// The account of a root.
 pub(super) fn account_of(pool: &Snapshot, root: AdId) -> &str {
-    pool.policy.as_ref().and_then(|policy| policy.account_of.get(root)).map_or("", |account| account)
+    pool.accounts.as_ref().and_then(|accounts| accounts.account_of.get(root)).map_or("", |account| account)
 }
 
 /// What the members of the gang of a root cost, if that is known.

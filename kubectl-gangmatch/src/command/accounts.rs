@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use matchmaker::{Policy, Snapshot};
+use matchmaker::{Accounts, Snapshot};
 use policy::{Amount, Quotas};
-use pool::{CycleInputs, Objects, PolicyBuilder, account_problems, account_usage, demands, pool_charge, snapshot};
+use pool::{AccountsBuilder, CycleInputs, Objects, account_problems, account_usage, demands, pool_charge, snapshot};
 
 use crate::cluster::{Kind, Pool, PoolSource};
 use crate::output::OutputOptions;
@@ -32,14 +32,14 @@ pub(crate) fn add(snapshot: &mut Snapshot, objects: &Objects, now: Timestamp) {
     let usage = account_usage(objects, now.as_second());
     let used = usage.accounts.into_iter().map(|(name, own)| (name, own.usage.at(usage.time))).collect();
     let nominated = CycleInputs::of(objects).assumed;
-    snapshot.policy = PolicyBuilder::default().build(objects, snapshot, &nominated, &used).map(Arc::new);
+    snapshot.accounts = AccountsBuilder::default().build(objects, snapshot, &nominated, &used).map(Arc::new);
 }
 
 /// A pool with accounts.
 pub(crate) struct Accounted {
     pub(crate) pool: Pool,
     snapshot: Snapshot,
-    pub(crate) policy: Arc<Policy>,
+    pub(crate) charged: Arc<Accounts>,
     /// The accounts that are shown; all, if it is empty.
     named: BTreeSet<String>,
 }
@@ -63,14 +63,14 @@ pub(crate) fn read(arguments: &AccountsArguments) -> anyhow::Result<Accounted> {
     }
     let mut snapshot = snapshot(objects, &CycleInputs::of(objects));
     add(&mut snapshot, objects, source.time());
-    let Some(policy) = snapshot.policy.clone() else {
+    let Some(charged) = snapshot.accounts.clone() else {
         bail!(
             "there is no PoolPolicy, so nothing is charged; an administrator can create it: \
              echo '{{apiVersion: gangmatch.dev/v1alpha1, kind: PoolPolicy, metadata: {{name: {}}}, spec: {{}}}}' | kubectl apply -f -",
             crds::POOL_POLICY
         );
     };
-    if let Some(missing) = named.iter().find(|name| policy.tree.account(name).is_none()) {
+    if let Some(missing) = named.iter().find(|name| charged.tree.account(name).is_none()) {
         bail!("there is no account {missing}; without a name, all accounts are shown");
     }
     // Of files, the reader has told it already.
@@ -78,13 +78,13 @@ pub(crate) fn read(arguments: &AccountsArguments) -> anyhow::Result<Accounted> {
         let wrong = account_problems(&pool.objects, &known.terms);
         pool.warnings.extend(wrong.into_iter().map(|(name, why)| format!("Account {name}: {}", why.message)));
     }
-    Ok(Accounted { pool, snapshot, policy, named })
+    Ok(Accounted { pool, snapshot, charged, named })
 }
 
 impl Accounted {
     /// The accounts that are shown, each before those below it, with its level in the tree.
     pub(crate) fn in_order(&self) -> Vec<(usize, &policy::Account)> {
-        let tree = &self.policy.tree;
+        let tree = &self.charged.tree;
         // Those below the pool are below the empty name, which no account has.
         let mut below: BTreeMap<&str, Vec<&policy::Account>> = BTreeMap::new();
         for account in tree.accounts() {
@@ -106,13 +106,13 @@ impl Accounted {
 
     /// The quotas, and what is held.
     pub(crate) fn quotas(&self) -> Quotas<'_> {
-        Quotas::new(&self.policy.tree, &self.policy.total)
+        Quotas::new(&self.charged.tree, &self.charged.total)
     }
 
     /// How many jobs wait, by account, without those of accounts below it.
     pub(crate) fn waiting(&self) -> BTreeMap<&str, usize> {
         let mut counts = BTreeMap::new();
-        for (_, account) in self.policy.account_of.iter() {
+        for (_, account) in self.charged.account_of.iter() {
             *counts.entry(&**account).or_default() += 1;
         }
         counts
@@ -120,12 +120,12 @@ impl Accounted {
 
     /// What each account holds and waits for itself, in micros.
     pub(crate) fn demands(&self) -> BTreeMap<String, Amount> {
-        demands(&self.pool.objects, &self.snapshot, &self.policy)
+        demands(&self.pool.objects, &self.snapshot, &self.charged)
     }
 
     /// What all open offers together cost, in micros.
     pub(crate) fn pool_charge(&self, now: Timestamp) -> Amount {
-        pool_charge(&self.snapshot, &self.policy, now.as_second())
+        pool_charge(&self.snapshot, &self.charged, now.as_second())
     }
 }
 

@@ -43,7 +43,7 @@ struct QuotaRow {
 /// Prints the quotas. 0: all was read; 1: some object is wrong.
 pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let accounted = accounts::read(arguments)?;
-    let (tree, quotas) = (&accounted.policy.tree, accounted.quotas());
+    let (tree, quotas) = (&accounted.charged.tree, accounted.quotas());
     let mut rows = Vec::new();
     for (level, account) in accounted.in_order() {
         let (Some(node), Some(leaf)) = (tree.account(&account.name), tree.leaf(&account.name)) else {

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &AccountsArguments, out: &mut impl Write) -> anyhow
     let now = arguments.source.time();
     let accounted = accounts::read(arguments)?;
     let total = accounted.pool_charge(now);
-    let tree = &accounted.policy.tree;
+    let tree = &accounted.charged.tree;
     let (quotas, waiting) = (accounted.quotas(), accounted.waiting());
     let shares = shares(tree, total, &accounted.demands());
     let row = |(level, account): (usize, &policy::Account)| {

@@ -46,7 +46,7 @@ impl<'s> WindowRoots<'_, 's> {
         let Begun { round, run, .. } = begun;
         let (snapshot, pool) = (round.snapshot, round.pool().clone());
         // what is charged for them may tell them apart
-        let alike = if snapshot.policy.is_none() { finder.alike(run, self.window, round) } else { BTreeMap::new() };
+        let alike = if snapshot.accounts.is_none() { finder.alike(run, self.window, round) } else { BTreeMap::new() };
         let mut columns = Columns::new((snapshot, pool), alike, self.collective.fair);
         let effort = self.list_into(&mut columns, finder, run, (round, prices));
         let (numbers, gangs) = columns.finish();
@@ -66,7 +66,7 @@ impl<'s> WindowRoots<'_, 's> {
         let (accounts, mut members_left) = (accounts(snapshot), MembersLeft::of(window, collective));
         let mut kinds = Kinds::of(window, in_turn, |turn| {
             // what a gang takes of quotas depends on the account
-            finder.kind(run, turn, round).filter(|_| snapshot.policy.is_none())
+            finder.kind(run, turn, round).filter(|_| snapshot.accounts.is_none())
         });
         // of a window of many roots, lists that are too short are made anew when all have one
         let wide = (window.len() > collective.gangs_max).then_some(window.len());
@@ -262,10 +262,10 @@ fn gangs_of<'s, F: Finder>(
 
 /// The number of the account of each root, if there are accounts.
 fn accounts(snapshot: &Snapshot) -> BTreeMap<AdId, usize> {
-    let Some(policy) = &snapshot.policy else { return BTreeMap::new() };
-    let names: BTreeSet<&Arc<str>> = policy.account_of.names().iter().collect();
+    let Some(accounts) = &snapshot.accounts else { return BTreeMap::new() };
+    let names: BTreeSet<&Arc<str>> = accounts.account_of.names().iter().collect();
     let numbers: BTreeMap<&Arc<str>, usize> = names.into_iter().zip(0..).collect();
-    policy.account_of.iter().filter_map(|(root, name)| Some((root, *numbers.get(name)?))).collect()
+    accounts.account_of.iter().filter_map(|(root, name)| Some((root, *numbers.get(name)?))).collect()
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl<'s> WindowRoots<'_, 's> {
     ) -> Option<Presolved> {
         let snapshot = begun.round.snapshot;
         let bands: BTreeSet<Option<&i32>> = self.window.iter().map(|turn| snapshot.bands.get(&turn.ad)).collect();
-        let counts_gangs = self.collective.weight == Weight::One && snapshot.policy.is_none();
+        let counts_gangs = self.collective.weight == Weight::One && snapshot.accounts.is_none();
         if self.window.len() <= self.collective.whole || bands.len() > 1 || !counts_gangs {
             return None;
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use policy::{Counter, Node, Quotas};
 
-use crate::charges::{MemberCharges, Policy, Prices};
+use crate::charges::{Accounts, MemberCharges, Prices};
 use crate::gang::Gang;
 use crate::model::{AdId, Snapshot};
 
 /// What the accounts of a window may still take.
 pub(crate) struct Caps<'s> {
     snapshot: &'s Snapshot,
-    policy: &'s Policy,
+    accounts: &'s Accounts,
     quotas: Quotas<'s>,
     /// The number of the resource of each quota.
     numbers: BTreeMap<(Node, Counter), usize>,
@@ -21,9 +21,9 @@ pub(crate) struct Caps<'s> {
 impl<'s> Caps<'s> {
     /// Those of a pool with accounts.
     pub(crate) fn of(snapshot: &'s Snapshot) -> Option<Caps<'s>> {
-        let policy = snapshot.policy.as_deref()?;
-        let quotas = Quotas::new(&policy.tree, &policy.total);
-        Some(Caps { snapshot, policy, quotas, numbers: BTreeMap::new() })
+        let accounts = snapshot.accounts.as_deref()?;
+        let quotas = Quotas::new(&accounts.tree, &accounts.total);
+        Some(Caps { snapshot, accounts, quotas, numbers: BTreeMap::new() })
     }
 
     /// What a gang takes of what its account may take at these prices, by the numbers of resources. `free` has what is left of all resources. A seat that
@@ -35,11 +35,11 @@ impl<'s> Caps<'s> {
         free: &mut Vec<u64>,
         prices: &mut Prices,
     ) -> Vec<(usize, u64)> {
-        let Caps { snapshot, policy, quotas, numbers } = self;
-        let Some(account) = policy.account_of.get(root) else { return Vec::new() };
-        let Some(leaf) = policy.tree.leaf(account) else { return Vec::new() };
-        let mut seats = policy.seats.of_gang((snapshot, gang), account);
-        let charge = policy.charge_of((snapshot, gang), account, &mut seats, prices);
+        let Caps { snapshot, accounts, quotas, numbers } = self;
+        let Some(account) = accounts.account_of.get(root) else { return Vec::new() };
+        let Some(leaf) = accounts.tree.leaf(account) else { return Vec::new() };
+        let mut seats = accounts.seats.of_gang((snapshot, gang), account);
+        let charge = accounts.charge_of((snapshot, gang), account, &mut seats, prices);
         let mut all = Vec::new();
         for (counter, amount) in charge.takes.iter().filter(|(_, amount)| **amount > 0) {
             for (node, left) in quotas.caps(leaf, counter) {
@@ -56,14 +56,14 @@ impl<'s> Caps<'s> {
 
 /// Whether gangs that are claimed in this order keep all quotas, and leave what is set aside for others. Without accounts they do.
 pub(crate) fn are_kept(snapshot: &Snapshot, gangs: &[&Gang], prices: &mut Prices) -> bool {
-    let Some(policy) = snapshot.policy.as_deref() else { return true };
-    let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
+    let Some(accounts) = snapshot.accounts.as_deref() else { return true };
+    let (mut quotas, mut seats) = (Quotas::new(&accounts.tree, &accounts.total), accounts.seats.clone());
     gangs.iter().all(|gang| {
-        let account = gang.root().and_then(|root| policy.account_of.get(root));
-        let Some((account, leaf)) = account.and_then(|name| Some((name, policy.tree.leaf(name)?))) else {
+        let account = gang.root().and_then(|root| accounts.account_of.get(root));
+        let Some((account, leaf)) = account.and_then(|name| Some((name, accounts.tree.leaf(name)?))) else {
             return false;
         };
-        let takes = policy.charge_of((snapshot, gang), account, &mut seats, prices).takes;
+        let takes = accounts.charge_of((snapshot, gang), account, &mut seats, prices).takes;
         let is_allowed = quotas.allows(leaf, &takes);
         quotas.take(leaf, &takes);
         is_allowed
@@ -75,24 +75,24 @@ pub(crate) fn charged(
     snapshot: &Snapshot,
     gangs: &[Gang],
     prices: &mut Prices,
-) -> Option<(Policy, Vec<(AdId, MemberCharges)>)> {
-    let policy = snapshot.policy.as_deref()?;
+) -> Option<(Accounts, Vec<(AdId, MemberCharges)>)> {
+    let accounts = snapshot.accounts.as_deref()?;
     // What counting has cost is among the costs of what went before.
-    let mut after = Policy { counting: BTreeMap::new(), ..policy.clone() };
+    let mut after = Accounts { counting: BTreeMap::new(), ..accounts.clone() };
     let mut charges = Vec::new();
-    let mut accounts = policy.tree.accounts().to_vec();
+    let mut all = accounts.tree.accounts().to_vec();
     for gang in gangs {
         let Some(root) = gang.root() else { continue };
-        let Some(account) = policy.account_of.get(root) else { continue };
-        let charge = policy.charge_of((snapshot, gang), account, &mut after.seats, prices);
+        let Some(account) = accounts.account_of.get(root) else { continue };
+        let charge = accounts.charge_of((snapshot, gang), account, &mut after.seats, prices);
         charges.push((root, charge.members));
         // They are in the order of their names.
-        let place = accounts.binary_search_by(|own| own.name.as_str().cmp(account));
-        let Some(own) = place.ok().and_then(|place| accounts.get_mut(place)) else { continue };
+        let place = all.binary_search_by(|own| own.name.as_str().cmp(account));
+        let Some(own) = place.ok().and_then(|place| all.get_mut(place)) else { continue };
         for (counter, amount) in charge.takes {
             *own.held.entry(counter).or_default() += amount;
         }
     }
-    after.tree = policy::Tree::new(accounts);
+    after.tree = policy::Tree::new(all);
     Some((after, charges))
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use policy::{Amount, Amounts, Candidate, ChoiceCost, ClaimedGang, Mode, Preemption, Preemptor, Quotas, Refusal};
+use policy::{Amount, Amounts, Candidate, ChoiceCost, ClaimedGang, Mode, NoVictims, Preemption, Preemptor, Quotas};
 
 use crate::budget::FUEL_OF_A_STEP;
-use crate::charges::{Policy, Prices};
+use crate::charges::{Accounts, Prices};
 use crate::gang::Gang;
 use crate::left_over::{RootSteps, SideSearches};
 use crate::model::{AdId, Config, PoolAd, Root, Snapshot};
@@ -23,7 +23,7 @@ const CANDIDATES_MAX: usize = 16;
 pub(super) struct PreemptionQuestion<'q> {
     /// The pool, without what ends anyway.
     pub(super) pool: &'q Snapshot,
-    pub(super) policy: &'q Policy,
+    pub(super) accounts: &'q Accounts,
     pub(super) preempting: &'q Preempting<'q>,
     pub(super) root: &'q Root,
     pub(super) account: &'q Arc<str>,
@@ -50,7 +50,7 @@ impl PreemptionQuestion<'_> {
         (search, prices): (&mut SideSearches<'_>, &mut Prices),
     ) -> Result<Proposal, NotPreempted> {
         let answer = self.ask(claimed, steps, (&mut *search, &mut *prices));
-        if !matches!(answer, Err(NotPreempted::Refused(why)) if why != Refusal::QuotaExceeded) {
+        if !matches!(answer, Err(NotPreempted::Refused(why)) if why != NoVictims::QuotaExceeded) {
             return answer;
         }
         match self.old_enough_from(claimed, steps, (search, prices)) {
@@ -89,8 +89,8 @@ impl PreemptionQuestion<'_> {
                 break;
             }
             let contested = gang.members.iter().find(|member| !self.pool.fits(member)).map(|member| member.ad);
-            let mut seats = self.policy.seats.of_gang((self.pool, &gang), self.account);
-            let charge = self.policy.charge_of((self.pool, &gang), self.account, &mut seats, prices);
+            let mut seats = self.accounts.seats.of_gang((self.pool, &gang), self.account);
+            let charge = self.accounts.charge_of((self.pool, &gang), self.account, &mut seats, prices);
             steps.burn(prices.settle(self.pool, self.root.ad, search.owners()));
             match self.victims(claimed, &possible, (&gang, charge.takes), steps) {
                 Err(why) => refusal = refusal.or(Some(why)),
@@ -106,7 +106,7 @@ impl PreemptionQuestion<'_> {
         }
         match best {
             None if steps.is_cut() => Err(NotPreempted::CutShort),
-            None => Err(refusal.unwrap_or(NotPreempted::Refused(Refusal::NoCandidate))),
+            None => Err(refusal.unwrap_or(NotPreempted::Refused(NoVictims::NoCandidate))),
             Some((gang, (victims, mode, _))) => Ok(Proposal { root: self.root.ad, gang, victims, mode }),
         }
     }
@@ -166,7 +166,7 @@ impl PreemptionQuestion<'_> {
         }
         let mut pair = PreemptionPair {
             pool: self.pool,
-            policy: self.policy,
+            accounts: self.accounts,
             quotas: self.quotas,
             preemptor: (self.root.ad, self.account),
             config: self.config,

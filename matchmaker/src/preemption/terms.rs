@@ -6,7 +6,7 @@ use std::sync::Arc;
 use classad::{Bill, Context, Env, Expr, Name, Value, eval_billed};
 use policy::{Amount, CHARGE, Permitted, Quotas};
 
-use crate::charges::Policy;
+use crate::charges::Accounts;
 use crate::model::{AdId, Config, Snapshot};
 use crate::score::FixedPoint;
 
@@ -26,7 +26,7 @@ pub struct PreemptionTerms {
 /// A root that waits, its account, and what was found out about accounts for it.
 pub(super) struct PreemptionPair<'p> {
     pub(super) pool: &'p Snapshot,
-    pub(super) policy: &'p Policy,
+    pub(super) accounts: &'p Accounts,
     pub(super) quotas: &'p Quotas<'p>,
     pub(super) preemptor: (AdId, &'p Arc<str>),
     pub(super) config: &'p Config,
@@ -114,7 +114,7 @@ impl PreemptionPair<'_> {
     }
 
     fn account(&mut self, account: &Arc<str>) -> AccountValues {
-        let (tree, policy, quotas) = (&self.policy.tree, self.policy, self.quotas);
+        let (tree, accounts, quotas) = (&self.accounts.tree, self.accounts, self.quotas);
         let known = self.known.entry(Arc::clone(account)).or_insert_with(|| {
             let (node, own) = (tree.account(account), tree.leaf(account));
             let usage = node.map_or(0, |node| tree.usage(node));
@@ -123,7 +123,7 @@ impl PreemptionPair<'_> {
             AccountValues {
                 prio: charges(usage) * 1000.0 / (tree.weight_of(account) as f64),
                 in_use: charges(held(own)),
-                group: path(policy, account),
+                group: path(accounts, account),
                 group_quota: charges(grant),
                 group_in_use: charges(held(node)),
             }
@@ -159,9 +159,9 @@ fn charges(micros: Amount) -> f64 {
 }
 
 /// The names of an account and of those above it, from the pool down, with dots between them.
-fn path(policy: &Policy, account: &str) -> String {
+fn path(accounts: &Accounts, account: &str) -> String {
     let mut names = vec![account];
-    while let Some(above) = names.last().and_then(|name| policy.tree.parent_of(name)) {
+    while let Some(above) = names.last().and_then(|name| accounts.tree.parent_of(name)) {
         names.push(above);
     }
     names.reverse();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::budget::SIDE_SHARE;
 use crate::casts::as_u64;
-use crate::charges::{MemberCharges, Policy, Prices};
+use crate::charges::{Accounts, MemberCharges, Prices};
 use crate::gang::Gang;
 use crate::left_over::SideSearches;
 use crate::model::{AdId, Config, Snapshot};
@@ -107,7 +107,7 @@ fn view(
     may: impl Fn(AdId) -> bool,
     prices: &mut Prices,
 ) -> Option<Snapshot> {
-    let policy = snapshot.policy.as_ref()?;
+    let accounts = snapshot.accounts.as_ref()?;
     let left = snapshot.after(gangs);
     let is_reserved = |root: AdId| held.reserved.iter().any(|reserved| reserved.root == root);
     let mut roots = left.roots.clone();
@@ -117,26 +117,26 @@ fn view(
     }
     let mut view = left.freed(usable.iter().flat_map(|reserved| unshared(&reserved.gang)));
     (view.roots, view.frugal, view.bands) = (roots, left.frugal.clone(), left.bands.clone());
-    view.policy = Some(Arc::new(accounts_after((snapshot, policy), gangs, usable, prices)));
+    view.accounts = Some(Arc::new(accounts_after((snapshot, accounts), gangs, usable, prices)));
     Some(view)
 }
 
 /// The accounts when these gangs are held, and when nothing is held for these reservations.
 fn accounts_after(
-    (snapshot, policy): (&Snapshot, &Policy),
+    (snapshot, accounts): (&Snapshot, &Accounts),
     gangs: &[Gang],
     usable: &[&StoredReservation],
     prices: &mut Prices,
-) -> Policy {
-    let (mut seats, mut changes) = (policy.seats.clone(), BTreeMap::new());
+) -> Accounts {
+    let (mut seats, mut changes) = (accounts.seats.clone(), BTreeMap::new());
     let found = gangs.iter().map(|gang| (gang, None));
     for (gang, recorded) in found.chain(usable.iter().map(|reserved| (&reserved.gang, Some(&reserved.charges)))) {
-        let Some(account) = gang.root().and_then(|root| policy.account_of.get(root)) else { continue };
+        let Some(account) = gang.root().and_then(|root| accounts.account_of.get(root)) else { continue };
         let (charge, sign) = match recorded {
-            None => (policy.charge_of((snapshot, gang), account, &mut seats, prices), 1),
+            None => (accounts.charge_of((snapshot, gang), account, &mut seats, prices), 1),
             Some(charges) => {
                 let mut seats = seats.of_gang((snapshot, gang), account);
-                (policy.charge_as_recorded((snapshot, gang), account, &mut seats, charges), -1)
+                (accounts.charge_as_recorded((snapshot, gang), account, &mut seats, charges), -1)
             }
         };
         let changed: &mut policy::Amounts = changes.entry(Arc::clone(account)).or_default();
@@ -144,7 +144,7 @@ fn accounts_after(
             *changed.entry(counter).or_default() += sign * amount;
         }
     }
-    let accounts = policy.tree.accounts().iter().map(|account| {
+    let all = accounts.tree.accounts().iter().map(|account| {
         let mut account = account.clone();
         for (counter, amount) in changes.get(account.name.as_str()).into_iter().flatten() {
             let held = account.held.entry(Arc::clone(counter)).or_default();
@@ -153,5 +153,5 @@ fn accounts_after(
         account
     });
     // What counting has cost is among the costs of the cycle.
-    Policy { tree: policy::Tree::new(accounts), seats, counting: BTreeMap::new(), ..policy.clone() }
+    Accounts { tree: policy::Tree::new(all), seats, counting: BTreeMap::new(), ..accounts.clone() }
 }

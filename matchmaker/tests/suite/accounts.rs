@@ -7,8 +7,8 @@ pub(crate) mod tests {
 
     use classad::{Dialect, parse_ad, parse_expr};
     use matchmaker::{
-        AdId, AdKey, ByAd, Collective, Config, CountedOffer, Offer, Plain, Policy, PoolAd, Prices, QuotaExceeded, Res,
-        Role, Root, RootAccounts, Seats, Snapshot, Verdict, Weight, negotiate_together, plain, why,
+        Accounts, AdId, AdKey, ByAd, Collective, Config, CountedOffer, Offer, Plain, PoolAd, Prices, QuotaExceeded,
+        Res, Role, Root, RootAccounts, Seats, Snapshot, Verdict, Weight, negotiate_together, plain, why,
     };
     use policy::{Account, Amounts, Quota, Quotas, Tree};
     use proptest::prelude::*;
@@ -76,7 +76,7 @@ pub(crate) mod tests {
             }
             let vcs = snapshot.find(&key("License", "vcs")).unwrap();
             let counted = CountedOffer { charge_weight: None, counters: vec![0] };
-            snapshot.policy = Some(Arc::new(Policy {
+            snapshot.accounts = Some(Arc::new(Accounts {
                 tree: Tree::new(self.accounts.clone()),
                 total: [("vcs".into(), i128::from(self.seats))].into(),
                 counters: vec![("vcs".into(), Some("seats".to_owned()))],
@@ -140,7 +140,7 @@ pub(crate) mod tests {
         let together = placed(&snapshot);
         assert_eq!((together.placed.gangs, together.pinned), (1, 1));
         // The same without accounts: one submitter, the oldest job first.
-        snapshot.policy = None;
+        snapshot.accounts = None;
         let two = placed(&snapshot);
         assert_eq!((two.in_turn.gangs, two.placed.gangs, two.passed_over.len()), (1, 2, 1));
     }
@@ -207,13 +207,13 @@ pub(crate) mod tests {
     fn an_offer_states_what_it_costs() {
         let pool = Pool { accounts: vec![account("a", 0, 1000)], jobs: vec![("a", SEAT_JOB)], slots: 9, seats: 3 };
         let mut snapshot = pool.snapshot();
-        let mut policy = Policy::clone(snapshot.policy.as_ref().unwrap());
+        let mut accounts = Accounts::clone(snapshot.accounts.as_ref().unwrap());
         let charge_weight = parse_expr("4 * Allocation.seats + 0.5", Dialect::Gangmatch).ok();
         let vcs = snapshot.find(&key("License", "vcs")).unwrap();
-        policy.offers.insert(vcs, Arc::new(CountedOffer { charge_weight, counters: Vec::new() }));
+        accounts.offers.insert(vcs, Arc::new(CountedOffer { charge_weight, counters: Vec::new() }));
         let gang = negotiate(&snapshot, &Config::product(), NOW).gangs.pop().unwrap();
         let account = Arc::from("a");
-        let charge = policy.charge_of(
+        let charge = accounts.charge_of(
             (&snapshot, &gang),
             &account,
             &mut Seats::default(),
@@ -222,12 +222,12 @@ pub(crate) mod tests {
         assert_eq!(charge.members[..], [0, 1_000_000, 4_500_000]);
         let mut prices = Prices::of(&Config::product(), NOW);
         for evaluated in [vec![vcs], vec![], vec![]] {
-            let again = policy.charge_of((&snapshot, &gang), &account, &mut Seats::default(), &mut prices);
+            let again = accounts.charge_of((&snapshot, &gang), &account, &mut Seats::default(), &mut prices);
             assert_eq!(again.members, charge.members);
             let used: Vec<AdId> = prices.take_used().into_iter().map(|(offer, _)| offer).collect();
             assert_eq!(used, evaluated, "the price of an offer is computed once in a cycle");
         }
-        snapshot.policy = None;
+        snapshot.accounts = None;
         assert_eq!(
             negotiate(&snapshot, &Config::product(), NOW).gangs,
             [gang],
@@ -284,21 +284,21 @@ pub(crate) mod tests {
         let weights = [("slots".to_owned(), 1_000_000), ("cpus".to_owned(), 500_000)].into();
         let counters = vec![("all".into(), None), ("seats".into(), Some("seats".to_owned()))];
         let (seats, counting) = (Seats::default(), BTreeMap::new());
-        let policy = Policy { tree, total, counters, account_of, offers, weights, seats, counting };
-        world.text = format!("{}\n{policy:?}", world.text);
-        world.snapshot.policy = Some(Arc::new(policy));
+        let accounts = Accounts { tree, total, counters, account_of, offers, weights, seats, counting };
+        world.text = format!("{}\n{accounts:?}", world.text);
+        world.snapshot.accounts = Some(Arc::new(accounts));
         world
     }
 
     /// The quotas after some gangs of a cycle, and whether each of them was within them.
-    fn replay<'p>(world: &World, policy: &'p Policy, gangs: &[matchmaker::Gang]) -> (Quotas<'p>, Seats, bool) {
-        let (mut quotas, mut seats) = (Quotas::new(&policy.tree, &policy.total), policy.seats.clone());
+    fn replay<'p>(world: &World, accounts: &'p Accounts, gangs: &[matchmaker::Gang]) -> (Quotas<'p>, Seats, bool) {
+        let (mut quotas, mut seats) = (Quotas::new(&accounts.tree, &accounts.total), accounts.seats.clone());
         let mut within = true;
         for gang in gangs {
-            let account = policy.account_of.get(gang.root().unwrap()).unwrap();
-            let leaf = policy.tree.leaf(account).unwrap();
+            let account = accounts.account_of.get(gang.root().unwrap()).unwrap();
+            let leaf = accounts.tree.leaf(account).unwrap();
             let charge =
-                policy.charge_of((&world.snapshot, gang), account, &mut seats, &mut Prices::of(&world.config, NOW));
+                accounts.charge_of((&world.snapshot, gang), account, &mut seats, &mut Prices::of(&world.config, NOW));
             within &= quotas.allows(leaf, &charge.takes);
             quotas.take(leaf, &charge.takes);
         }
@@ -321,9 +321,9 @@ pub(crate) mod tests {
         #[test]
         fn o3_o4_q3_gangs_are_within_the_quotas_and_who_waits_has_none_that_is(bytes in proptest::collection::vec(any::<u8>(), 20..320)) {
             let world = with_accounts(world(&bytes, 7, false), &bytes);
-            let policy = world.snapshot.policy.clone().unwrap();
+            let accounts = world.snapshot.accounts.clone().unwrap();
             let cycle = negotiate(&world.snapshot, &world.config, NOW);
-            let (quotas, seats, within) = replay(&world, &policy, &cycle.gangs);
+            let (quotas, seats, within) = replay(&world, &accounts, &cycle.gangs);
             prop_assert!(within, "{}", world.text);
             // What is left of the pool.
             let mut left: Vec<PoolAd> = world.snapshot.ads().map(|(_, ad)| ad.clone()).collect();
@@ -335,13 +335,13 @@ pub(crate) mod tests {
             let left = Snapshot::new(left);
             for unmatched in &cycle.unmatched {
                 let root = world.snapshot.roots.iter().find(|root| root.ad == unmatched.root).unwrap();
-                let account = policy.account_of.get(root.ad).unwrap();
-                let leaf = policy.tree.leaf(account).unwrap();
+                let account = accounts.account_of.get(root.ad).unwrap();
+                let leaf = accounts.tree.leaf(account).unwrap();
                 let excluded = |gang: &matchmaker::Gang| {
                     gang.members.iter().any(|member| root.exclusions.contains(&left.ad(member.ad).unwrap().key))
                 };
                 for gang in plain::gangs(&left, root.ad, 50, &world.config, NOW).iter().filter(|gang| !excluded(gang)) {
-                    let charge = policy.charge_of((&left, gang), account, &mut seats.clone(), &mut Prices::of(&world.config, NOW));
+                    let charge = accounts.charge_of((&left, gang), account, &mut seats.clone(), &mut Prices::of(&world.config, NOW));
                     prop_assert!(!quotas.allows(leaf, &charge.takes), "{:?} {}", gang, world.text);
                     let told = matches!(unmatched.verdict, Verdict::QuotaExceeded(_));
                     prop_assert!(told, "{:?} {}", unmatched.verdict, world.text);
@@ -352,24 +352,24 @@ pub(crate) mod tests {
         #[test]
         fn gangs_that_are_placed_together_keep_the_quotas_and_no_account_gets_less_than_in_turn(bytes in proptest::collection::vec(any::<u8>(), 20..320)) {
             let world = with_accounts(world(&bytes, 8, false), &bytes);
-            let policy = world.snapshot.policy.clone().unwrap();
+            let accounts = world.snapshot.accounts.clone().unwrap();
             let before = negotiate(&world.snapshot, &world.config, NOW);
             for weight in [Weight::One, Weight::Charge(BTreeMap::new())] {
                 let collective = Collective { weight, ..Collective::default() };
                 let placed = negotiate_together(&world.snapshot, &world.config, NOW, &mut Plain::default(), &collective);
-                let (_, _, within) = replay(&world, &policy, &placed.cycle.gangs);
+                let (_, _, within) = replay(&world, &accounts, &placed.cycle.gangs);
                 prop_assert!(within, "{}", world.text);
                 prop_assert_eq!(placed.in_turn.gangs, before.gangs.len());
                 if collective.weight != Weight::One {
                     continue;
                 }
                 let count = |gangs: &[matchmaker::Gang], account: &Arc<str>, least: i32| {
-                    let is_of = |root: &&Root| policy.account_of.get(root.ad) == Some(account) && root.priority >= least;
+                    let is_of = |root: &&Root| accounts.account_of.get(root.ad) == Some(account) && root.priority >= least;
                     let of = world.snapshot.roots.iter().filter(is_of);
                     of.filter(|root| gangs.iter().any(|gang| gang.root() == Some(root.ad))).count()
                 };
                 for root in &world.snapshot.roots {
-                    let account = policy.account_of.get(root.ad).unwrap();
+                    let account = accounts.account_of.get(root.ad).unwrap();
                     let [due, got] = [&before.gangs, &placed.cycle.gangs].map(|gangs| count(gangs, account, root.priority));
                     prop_assert!(got >= due, "{account} {}: {got} of {due} {}", root.priority, world.text);
                 }

@@ -125,7 +125,7 @@ pub struct ChoiceCost {
 
 /// Why nothing is preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum NoVictims {
     /// There is no gang even if everything were free.
     NoCandidate,
     /// What may be preempted does not make enough room.

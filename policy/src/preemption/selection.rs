@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use super::mode::{Legality, Victim};
-use super::model::{Candidate, ClaimedGang, Mode, Preemption, Preemptor, Refusal, charge};
+use super::model::{Candidate, ClaimedGang, Mode, NoVictims, Preemption, Preemptor, charge};
 use super::short::Short;
 
 /// Places of the gangs that end for a candidate, in the order in which they are chosen, and the last of their modes.
@@ -17,8 +17,8 @@ pub(super) fn victims(
     view: &Preemption<'_>,
     preemptor: &Preemptor,
     candidate: &Candidate,
-) -> Result<(Vec<usize>, Mode), Refusal> {
-    let leaf = view.quotas.tree().leaf(&preemptor.account).ok_or(Refusal::NoCandidate)?;
+) -> Result<(Vec<usize>, Mode), NoVictims> {
+    let leaf = view.quotas.tree().leaf(&preemptor.account).ok_or(NoVictims::NoCandidate)?;
     let mut short = Short::of(candidate, view.free);
     let mut legality = Legality::new(view, preemptor, candidate, leaf);
     for victim in in_order(view, &legality, &short) {
@@ -28,14 +28,14 @@ pub(super) fn victims(
         }
     }
     if !short.is_empty() {
-        return Err(Refusal::NotEnoughVictims);
+        return Err(NoVictims::NotEnoughVictims);
     }
     spare(&mut legality, &mut short);
     if legality.chosen().len() > view.permitted.max_victims {
-        return Err(Refusal::TooManyVictims);
+        return Err(NoVictims::TooManyVictims);
     }
     if !legality.left().allows(leaf, &candidate.takes) {
-        return Err(Refusal::QuotaExceeded);
+        return Err(NoVictims::QuotaExceeded);
     }
     let mode = legality.chosen().iter().map(|victim| victim.mode).max().unwrap_or(Mode::None);
     Ok((legality.chosen().iter().map(|victim| victim.place).collect(), mode))

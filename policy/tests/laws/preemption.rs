@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use policy::{
-    Account, Amount, Candidate, Choice, ClaimedGang, GangMember, Mode, Permitted, Preemption, Preemptor, Quota, Quotas,
-    Refusal, Tree, taken_by_gang,
+    Account, Amount, Candidate, Choice, ClaimedGang, GangMember, Mode, NoVictims, Permitted, Preemption, Preemptor,
+    Quota, Quotas, Tree, taken_by_gang,
 };
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
@@ -123,7 +123,7 @@ fn holding(accounts: &[Account], gangs: &[ClaimedGang]) -> Vec<Account> {
     forest.accounts
 }
 
-fn product(world: &World) -> Result<Choice, Refusal> {
+fn product(world: &World) -> Result<Choice, NoVictims> {
     let tree = Tree::new(world.pool.accounts.clone());
     let quotas = Quotas::new(&tree, &world.pool.total);
     let view = Preemption {
@@ -136,7 +136,7 @@ fn product(world: &World) -> Result<Choice, Refusal> {
     view.choose(&world.preemptor, &world.candidates)
 }
 
-type Choose<'c> = &'c dyn Fn(&World) -> Result<Choice, Refusal>;
+type Choose<'c> = &'c dyn Fn(&World) -> Result<Choice, NoVictims>;
 type Law = fn(&World, Choose<'_>) -> bool;
 
 /// Whether a candidate fits once these gangs are gone.
@@ -206,7 +206,7 @@ fn victims_are_found_if_there_are_any(world: &World, choose: Choose<'_>) -> bool
         is_old && contested().next().is_some() && (by_rank || by_priority)
     };
     let all: Vec<usize> = (0..world.gangs.len()).filter(|gang| may_end(&world.gangs[*gang])).collect();
-    refusal != Some(Refusal::NotEnoughVictims) || !fits(&world, candidate, &all)
+    refusal != Some(NoVictims::NotEnoughVictims) || !fits(&world, candidate, &all)
 }
 
 /// What the pool and the maximum of each account above the preemptor allow is not exceeded by the gang, once the victims are gone.
@@ -450,7 +450,7 @@ fn p4_choosing_victims_takes_time_in_proportion_to_what_they_hold() {
             Preemption { permitted: &permitted, now: 1000, quotas: &quotas, free: &BTreeMap::new(), gangs: &claimed };
         let preemptor = Preemptor { account: "a".to_owned(), priority: 0 };
         let found = view.choose(&preemptor, std::slice::from_ref(&candidate)).map(|choice| choice.victims.len());
-        assert_eq!(found, if gangs == 4 { Ok(4) } else { Err(Refusal::TooManyVictims) });
+        assert_eq!(found, if gangs == 4 { Ok(4) } else { Err(NoVictims::TooManyVictims) });
     }
     assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use policy::{
-    Account, Amount, Amounts, Candidate, Claim, ClaimedGang, Counter, GangMember, MemberCharge, Mode, Pass, Permitted,
-    Preemption, Preemptor, Quota, Quotas, Refusal, Tree, Unserved, Usage, Waiting, serve, shares, taken_by_gang,
+    Account, Amount, Amounts, Candidate, Claim, ClaimedGang, Counter, GangMember, MemberCharge, Mode, NoVictims, Pass,
+    Permitted, Preemption, Preemptor, Quota, Quotas, Tree, Unserved, Usage, Waiting, serve, shares, taken_by_gang,
 };
 use serde_json::{Map, Value, json};
 
@@ -136,10 +136,10 @@ fn victims(request: &Value) -> Value {
             json!({ "candidate": choice.candidate, "victims": names, "mode": mode_name(choice.mode) })
         }
         Err(refusal) => json!({ "none": match refusal {
-            Refusal::NoCandidate => "NoCandidate",
-            Refusal::NotEnoughVictims => "NotEnoughVictims",
-            Refusal::TooManyVictims => "TooManyVictims",
-            Refusal::QuotaExceeded => "QuotaExceeded",
+            NoVictims::NoCandidate => "NoCandidate",
+            NoVictims::NotEnoughVictims => "NotEnoughVictims",
+            NoVictims::TooManyVictims => "TooManyVictims",
+            NoVictims::QuotaExceeded => "QuotaExceeded",
         }}),
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use policy::{Amount, Candidate, Choice, ClaimedGang, Mode, Refusal};
+use policy::{Amount, Candidate, Choice, ClaimedGang, Mode, NoVictims};
 
 use crate::oracle::order::{allows, guaranteeing};
 use crate::oracle::{Forest, Rooms};
@@ -35,10 +35,10 @@ struct Try<'w> {
     mistake: Option<VictimMistake>,
 }
 
-pub(crate) fn choose(world: &World, mistake: Option<VictimMistake>) -> Result<Choice, Refusal> {
+pub(crate) fn choose(world: &World, mistake: Option<VictimMistake>) -> Result<Choice, NoVictims> {
     let mut places: Vec<usize> = (0..world.candidates.len()).collect();
     places.sort_by_key(|place| Reverse(world.candidates[*place].own));
-    let results: Vec<(usize, Result<Choice, Refusal>)> =
+    let results: Vec<(usize, Result<Choice, NoVictims>)> =
         places.iter().map(|place| (*place, of_one(world, *place, mistake))).collect();
     let working: Vec<&Choice> = results.iter().filter_map(|(_, result)| result.as_ref().ok()).collect();
     let own = |choice: &Choice| world.candidates[choice.candidate].own;
@@ -51,11 +51,11 @@ pub(crate) fn choose(world: &World, mistake: Option<VictimMistake>) -> Result<Ch
     });
     best.cloned().ok_or_else(|| match results.first() {
         Some((_, Err(refusal))) => *refusal,
-        _ => Refusal::NoCandidate,
+        _ => NoVictims::NoCandidate,
     })
 }
 
-fn of_one(world: &World, place: usize, mistake: Option<VictimMistake>) -> Result<Choice, Refusal> {
+fn of_one(world: &World, place: usize, mistake: Option<VictimMistake>) -> Result<Choice, NoVictims> {
     let candidate = &world.candidates[place];
     let forest = Forest::of(&world.pool.accounts);
     let mut attempt = Try { world, candidate, forest, chosen: Vec::new(), mistake };
@@ -83,7 +83,7 @@ fn of_one(world: &World, place: usize, mistake: Option<VictimMistake>) -> Result
         left.clear();
     }
     if !left.is_empty() {
-        return Err(Refusal::NotEnoughVictims);
+        return Err(NoVictims::NotEnoughVictims);
     }
     // 4. Back from the last.
     for place in (0..attempt.chosen.len()).rev() {
@@ -95,12 +95,12 @@ fn of_one(world: &World, place: usize, mistake: Option<VictimMistake>) -> Result
     }
     // 5. Too many.
     if attempt.chosen.len() > world.permitted.max_victims {
-        return Err(Refusal::TooManyVictims);
+        return Err(NoVictims::TooManyVictims);
     }
     // 6. Quotas.
     let (left, account) = (attempt.left(None), &world.preemptor.account);
     if mistake != Some(VictimMistake::NoQuotas) && !allows(&left, &world.pool.total, account, &candidate.takes) {
-        return Err(Refusal::QuotaExceeded);
+        return Err(NoVictims::QuotaExceeded);
     }
     let mode = attempt.chosen.iter().map(|(mode, _)| *mode).max().unwrap_or(Mode::None);
     Ok(Choice { candidate: place, victims: attempt.chosen.iter().map(|(_, place)| *place).collect(), mode })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{ByAd, CountedOffer, Policy, RootAccounts, Seats, Snapshot};
+use matchmaker::{Accounts, ByAd, CountedOffer, RootAccounts, Seats, Snapshot};
 use policy::{Account, Amount, Amounts, Counter, Quota, Tree};
 
 /// How many accounts there are above all others, and below each of these; and how many counters.
@@ -28,7 +28,7 @@ pub(crate) fn with_accounts(snapshot: &Snapshot) -> Snapshot {
     }
     let account_of: RootAccounts =
         snapshot.roots.iter().zip(leaves.iter().cycle()).map(|(root, leaf)| (root.ad, leaf.clone())).collect();
-    let policy = Policy {
+    let accounts = Accounts {
         tree: Tree::new(accounts(&leaves, &total)),
         total,
         counters: (0..COUNTERS).map(|number| (counter(number), Some("slots".to_owned()))).collect(),
@@ -39,7 +39,7 @@ pub(crate) fn with_accounts(snapshot: &Snapshot) -> Snapshot {
         counting: BTreeMap::new(),
     };
     let mut with = snapshot.clone();
-    with.policy = Some(Arc::new(policy));
+    with.accounts = Some(Arc::new(accounts));
     with
 }
 

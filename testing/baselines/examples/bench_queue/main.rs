@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use classad::{Dialect, parse_ad};
-use matchmaker::{AdId, AdKey, ByAd, Policy, PoolAd, Root, Seats, Snapshot, service_order};
+use matchmaker::{Accounts, AdId, AdKey, ByAd, PoolAd, Root, Seats, Snapshot, service_order};
 use policy::{Account, Amounts, Tree};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -47,7 +47,7 @@ fn pool(count: usize, has_accounts: bool) -> Result<Snapshot, Box<dyn Error>> {
             usage: i128::try_from(number * 7919 % count).unwrap_or(0) * 1000,
             ..Account::named(name)
         };
-        snapshot.policy = Some(Arc::new(Policy {
+        snapshot.accounts = Some(Arc::new(Accounts {
             tree: Tree::new(accounts.iter().enumerate().map(named)),
             total: Amounts::new(),
             account_of: accounts.iter().enumerate().map(|(number, name)| (AdId::at(number), name.clone())).collect(),

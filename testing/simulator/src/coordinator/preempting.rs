@@ -326,10 +326,10 @@ fn is_right(own: &Preempting, pool: &PreemptionPool, gang: (AdId, &Gang), nomina
     let (spared, evictions) = (BTreeSet::new(), Evictions::up_to(named.len()));
     let preempting =
         matchmaker::Preempting { terms, held: &named, ending: &others, spared: &spared, evictions: &evictions };
-    let Some(policy) = &pool.snapshot.policy else { return false };
-    let Some(account) = policy.account_of.get(gang.0) else { return false };
+    let Some(accounts) = &pool.snapshot.accounts else { return false };
+    let Some(account) = accounts.account_of.get(gang.0) else { return false };
     let mut prices = Prices::of(&own.config, now_s);
-    let charge = policy.charge_of((&pool.snapshot, gang.1), account, &mut Seats::default(), &mut prices);
+    let charge = accounts.charge_of((&pool.snapshot, gang.1), account, &mut Seats::default(), &mut prices);
     let gang = (gang.0, gang.1, charge.members.as_slice());
     is_still_right(&pool.snapshot, gang, &(0..named.len()).collect(), &preempting, (&own.config, now_s))
 }

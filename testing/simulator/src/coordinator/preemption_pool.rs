@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use claiming::Nominee;
 use classad::Dialect;
-use matchmaker::{Ask, ByAd, Edge, Gang, HeldGang, Policy, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot};
+use matchmaker::{Accounts, Ask, ByAd, Edge, Gang, HeldGang, PoolAd, Ports, Res, Role, Root, Score, Seats, Snapshot};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, MemberCharge, Tree, Usage, taken_by_gang};
 
 use crate::coordinator::cycle::{RESOURCE, Trade, key, name, offer_ad, offer_key};
@@ -69,8 +69,8 @@ impl Coordinator {
         let named: BTreeSet<Uid> = stands.iter().flat_map(|stand| stand.nomination.victims.iter().copied()).collect();
         let (held, ending) = self.held_gangs(scheme, &snapshot, &named);
         snapshot.roots = waiting.iter().filter_map(|stored| root(scheme, &snapshot, name(stored.key))).collect();
-        let policy = self.policy(scheme, &snapshot, &stands, now_s);
-        snapshot.policy = Some(Arc::new(policy));
+        let accounts = self.accounts(scheme, &snapshot, &stands, now_s);
+        snapshot.accounts = Some(Arc::new(accounts));
         Some(PreemptionPool { snapshot, held, ending, stands })
     }
 
@@ -160,7 +160,7 @@ impl Coordinator {
     }
 
     /// The accounts: what their claims and nominations cost, and what they have used by that.
-    fn policy(&self, scheme: &Scheme, pool: &Snapshot, stands: &[Stand], now_s: i64) -> Policy {
+    fn accounts(&self, scheme: &Scheme, pool: &Snapshot, stands: &[Stand], now_s: i64) -> Accounts {
         let mut claims: BTreeMap<u8, Vec<Claim>> = BTreeMap::new();
         let mut hold = |job: u8, from: i64, members: &[Member]| {
             let charge = |member: &Member| MemberCharge {
@@ -198,7 +198,7 @@ impl Coordinator {
         };
         let account_of = pool.ads().filter(|(_, ad)| ad.offer().is_none());
         let account_of = account_of.filter_map(|(id, ad)| Some((id, account_name(scheme, ad.key.name.parse().ok()?))));
-        Policy {
+        Accounts {
             tree: Tree::new([account(0), account(1)]),
             total: Amounts::new(),
             account_of: account_of.collect(),

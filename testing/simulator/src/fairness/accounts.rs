@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use matchmaker::{ByAd, Gang, MemberCharges, Policy, RootAccounts, Seats};
+use matchmaker::{Accounts, ByAd, Gang, MemberCharges, RootAccounts, Seats};
 use policy::{Account, Amount, Amounts, CHARGE, Claim, GANGS, Tree, Usage, charge};
 
 use crate::fairness::pool::SLOTS;
@@ -65,12 +65,12 @@ impl Party {
 }
 
 /// What the cycle knows of accounts. `nominated`: the accounts of nominations, and what each would cost.
-pub(super) fn policy_of(
+pub(super) fn accounts_of(
     parties: &[Party],
     nominated: impl Iterator<Item = (usize, Amount)>,
     account_of: &RootAccounts,
     now: i64,
-) -> Policy {
+) -> Accounts {
     let mut held: Vec<(Amount, Amount)> =
         parties.iter().map(|own| (own.usage.held(), own.claims.len() as Amount)).collect();
     for (account, micros) in nominated {
@@ -85,7 +85,7 @@ pub(super) fn policy_of(
         held: Amounts::from([(CHARGE.into(), charge), (GANGS.into(), gangs)]),
         ..Account::named(&own.name)
     };
-    Policy {
+    Accounts {
         tree: Tree::new(parties.iter().zip(held).map(account)),
         total: Amounts::new(),
         account_of: account_of.clone(),

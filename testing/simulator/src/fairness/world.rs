@@ -10,7 +10,7 @@ use matchmaker::{AdId, Config, Gang, PreemptionTerms, Root, RootAccounts, Snapsh
 use policy::{Amount, EvictionBudget};
 
 use crate::chance::Chance;
-use crate::fairness::accounts::{CHARGE_OF_ONE, Party, charge_of, policy_of};
+use crate::fairness::accounts::{CHARGE_OF_ONE, Party, accounts_of, charge_of};
 use crate::fairness::pool::SimulatedPool;
 use crate::fairness::report::FairnessReport;
 use crate::fairness::{PriorUse, Rules, Setting, Workload};
@@ -313,7 +313,8 @@ impl<'s> Simulation<'s> {
         pool.roots = self.waiting.iter().filter_map(root).collect();
         let nominated = self.nominations.iter();
         let nominated = nominated.filter_map(|(job, own)| Some((self.jobs.get(*job)?.account, charge_of(&own.gang))));
-        pool.policy = Some(Arc::new(policy_of(&self.accounts.parties, nominated, &self.accounts.account_of, self.now)));
+        pool.accounts =
+            Some(Arc::new(accounts_of(&self.accounts.parties, nominated, &self.accounts.account_of, self.now)));
         pool
     }
 
