@@ -54,7 +54,7 @@ const SHOWN: [(&str, &str); 22] = [
     ("git worktree add", "is for two versions; there is only one yet"),
 ];
 /// How the documents call the plugin.
-const PLUGIN: &str = "cargo run -q --release -p kubectl-gangmatch -- ";
+const PLUGIN: &str = "cargo gangmatch ";
 
 struct Document {
     /// From the repository's root.

@@ -62,7 +62,7 @@ schemes:
             if line.starts_with("```") {
                 inside = line == "```console";
             } else if inside {
-                match (line.strip_prefix("$ cargo run -q --release -p kubectl-gangmatch -- "), commands.last_mut()) {
+                match (line.strip_prefix("$ cargo gangmatch "), commands.last_mut()) {
                     (Some(command), _) => commands.push((command.to_owned(), String::new())),
                     (None, Some((_, output))) => output.push_str(&format!("{line}\n")),
                     (None, None) => panic!("{document}: {line} stands below no command"),

@@ -103,7 +103,7 @@ fn b1_refused_jobs_for_labelled_workloads_starve_no_other_namespace() {
     ad(&c);
     ad(&b);
     let policy = refuse_controller(&b, "gangmatch.dev", "jobs", "CREATE");
-    let all: Vec<Value> = (0..150).map(|number| labelled(&format!("w{number}"))).collect();
+    let all: Vec<Value> = (0..60).map(|number| labelled(&format!("w{number}"))).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
     is_refused(&b);
     let (refused, begun) = (tried(&b, "create"), Instant::now());
@@ -112,7 +112,7 @@ fn b1_refused_jobs_for_labelled_workloads_starve_no_other_namespace() {
     let more = tried(&b, "/jobs").saturating_sub(refused);
     assert!(more < 20 + usize::try_from(begun.elapsed().as_secs()).unwrap(), "{more} more tries");
     lift(&b, &policy);
-    b.until("those of b, too", || (asked_for(&b) >= 150).then_some(()));
+    b.until("those of b, too", || (asked_for(&b) >= 60).then_some(()));
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn b14_hundreds_of_jobs_of_one_tenant_delay_no_other() {
             &json!({"constraint": format!("other.Type == \"Machine\" && other.Seat == {number}")}),
         )
     };
-    let all: Vec<Value> = (0..600).map(waits).collect();
+    let all: Vec<Value> = (0..200).map(waits).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
     let beside = claims(&c, "beside");
     let begun = Instant::now();
@@ -181,7 +181,7 @@ fn b14_hundreds_of_jobs_of_one_tenant_delay_no_other() {
     c.wait_reason("gmj/waits", "Matched", "NoCandidates");
     let told = begun.elapsed().as_secs_f64();
     assert!(beside < alone + 5.0 && told < 10.0, "claimed in {alone} s alone, {beside} s beside; told in {told} s");
-    b.until("all of b to be told", || (b.with_reason("gmj", "Matched", "NoCandidates").len() == 600).then_some(()));
+    b.until("all of b to be told", || (b.with_reason("gmj", "Matched", "NoCandidates").len() == 200).then_some(()));
     b.kubectl(&["delete", "gmj", "--all", "--wait=false"], None);
 }
 
@@ -190,7 +190,7 @@ fn b14_statuses_that_are_refused_in_one_namespace_are_written_in_others() {
     let (b, c) = (stage().namespace("b14-status-b"), stage().namespace("b14-status-c"));
     let policy = refuse_controller(&b, "gangmatch.dev", "jobs/status", "UPDATE");
     let spec = json!({"constraint": "other.Memory > 9999999"});
-    let all: Vec<Value> = (0..100).map(|number| object("Job", &format!("j{number}"), &spec)).collect();
+    let all: Vec<Value> = (0..60).map(|number| object("Job", &format!("j{number}"), &spec)).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
     c.apply(&machine("m"));
     let slowest = (0..3).map(|number| claims(&c, &format!("j{number}"))).fold(0.0, f64::max);
@@ -198,7 +198,7 @@ fn b14_statuses_that_are_refused_in_one_namespace_are_written_in_others() {
     c.kubectl(&["create", "-f", "-"], Some(&object("Job", "waits", &spec).to_string()));
     c.wait_reason("gmj/waits", "Matched", "NoCandidates");
     lift(&b, &policy);
-    b.wait_reason("gmj/j99", "Matched", "NoCandidates");
+    b.wait_reason("gmj/j59", "Matched", "NoCandidates");
 }
 
 #[test]
@@ -206,9 +206,9 @@ fn b14_events_that_are_refused_in_one_namespace_come_in_others() {
     let (b, c) = (stage().namespace("b14-events-b"), stage().namespace("b14-events-c"));
     refuse_controller(&b, "events.k8s.io", "events", "CREATE");
     let all: Vec<Value> =
-        (0..100).map(|number| object("Job", &format!("j{number}"), &json!({"constraint": "a and b"}))).collect();
+        (0..60).map(|number| object("Job", &format!("j{number}"), &json!({"constraint": "a and b"}))).collect();
     b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
-    b.wait_reason("gmj/j99", "Accepted", "ParseError");
+    b.wait_reason("gmj/j59", "Accepted", "ParseError");
     c.kubectl(&["create", "-f", "-"], Some(&object("Job", "j", &json!({"constraint": "a and b"})).to_string()));
     c.until("an Event", || (!events(&c, "j").is_empty()).then_some(()));
     assert!(tried(&b, "/events") < 60, "{} Events tried", tried(&b, "/events"));
@@ -218,7 +218,7 @@ fn b14_events_that_are_refused_in_one_namespace_come_in_others() {
 fn b14_offers_of_one_namespace_that_flap_delay_no_other() {
     let (b, c) = (stage().namespace("b14-flap-b"), stage().namespace("b14-flap-c"));
     c.apply(&machine("m"));
-    let offers: String = (0..200).map(|number| machine(&format!("m{number}"))).collect();
+    let offers: String = (0..80).map(|number| machine(&format!("m{number}"))).collect();
     b.apply(&offers);
     let mut slowest = 0.0_f64;
     for round in 0..4 {

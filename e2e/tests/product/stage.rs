@@ -174,30 +174,70 @@ impl Namespace {
         self.get(kind).get("items").and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
+    /// What `kubectl delete` does: it waits until the object is gone.
     pub(crate) fn delete(&self, object: &str) {
-        self.kubectl(&["delete", object], None);
+        let Some(path) = path_of(&self.name, object) else {
+            self.kubectl(&["delete", object], None);
+            return;
+        };
+        let requests = self.access().requests().unwrap();
+        let uid = text(&requests.get(&path).unwrap(), "/metadata/uid");
+        requests.delete(&path).unwrap();
+        self.until(&format!("{object} to be gone"), || match requests.get(&path) {
+            Ok(found) => (text(&found, "/metadata/uid") != uid).then_some(()),
+            Err(refusal) => (refusal.code == 404).then_some(()),
+        });
     }
 
     pub(crate) fn merge(&self, object: &str, patch: &str) {
-        self.kubectl(&["patch", object, "--type=merge", "-p", patch], None);
+        match path_of(&self.name, object) {
+            Some(path) => {
+                let patch = serde_json::from_str(patch).unwrap();
+                self.access().requests().unwrap().merge(&path, &patch).unwrap();
+            }
+            None => drop(self.kubectl(&["patch", object, "--type=merge", "-p", patch], None)),
+        }
     }
 
-    /// Waits for `True` of a condition, or for `condition=value`, or for a `jsonpath`.
+    /// Waits for `True` of a condition, or for `condition=value`, or for a `jsonpath`, as `kubectl wait` does.
     pub(crate) fn wait(&self, object: &str, what: &str) {
+        if !what.starts_with("jsonpath") && path_of(&self.name, object).is_some() {
+            let (type_, status) = what.split_once('=').unwrap_or((what, "True"));
+            self.until_it(object, what, |found| is_current(found, type_) && condition(found, type_).0 == status);
+            return;
+        }
         let what = if what.starts_with("jsonpath") { what.to_owned() } else { format!("condition={what}") };
         let timeout = format!("--timeout={}s", LIMIT.as_secs());
         let arguments = ["-n", &self.name, "wait", object, &format!("--for={what}"), &timeout];
         if let Err(error) = self.access().kubectl_text(&arguments, None) {
-            let now = self.access().kubectl_text(&["-n", &self.name, "get", object, "-o", "yaml"], None);
-            let log = self.stage.controller.log_tail();
-            panic!("{error:#}\nit is now:\n{}\nthe controller says:\n{log}", now.unwrap_or_default());
+            panic!("{error:#}\n{}", self.state_of(object));
         }
     }
 
     /// Waits until a condition has this reason; returns its message.
     pub(crate) fn wait_reason(&self, object: &str, type_: &str, reason: &str) -> String {
+        if path_of(&self.name, object).is_some() {
+            let found =
+                self.until_it(object, &format!("{type_}: {reason}"), |found| condition(found, type_).1 == reason);
+            return condition(&found, type_).2;
+        }
         self.wait(object, &format!("jsonpath={{.status.conditions[?(@.type==\"{type_}\")].reason}}={reason}"));
         condition(&self.get(object), type_).2
+    }
+
+    /// Waits until this holds of an object whose path is known; returns the object.
+    fn until_it(&self, object: &str, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let path = path_of(&self.name, object).unwrap();
+        let requests = self.access().requests().unwrap();
+        let found = until(&format!("{what} of {object}"), LIMIT, || Ok(requests.get(&path).ok().filter(&holds)));
+        found.unwrap_or_else(|error| panic!("{error:#}\n{}", self.state_of(object)))
+    }
+
+    /// What an object is now, and what the controller has said last.
+    fn state_of(&self, object: &str) -> String {
+        let now = self.access().kubectl_text(&["-n", &self.name, "get", object, "-o", "yaml"], None);
+        let log = self.stage.controller.log_tail();
+        format!("it is now:\n{}\nthe controller says:\n{log}", now.unwrap_or_default())
     }
 
     /// Waits until a policy of `hold_up` has taken effect: this write, which it is to refuse, is refused to another writer than the admin.
@@ -289,6 +329,15 @@ fn path_of(namespace: &str, object: &str) -> Option<String> {
     };
     let of_kind = format!("{api}/namespaces/{namespace}/{plural}");
     Some(if name.is_empty() { of_kind } else { format!("{of_kind}/{name}") })
+}
+
+/// Whether a condition is about the object as it is now; it is if it does not say what it is about.
+fn is_current(object: &Value, type_: &str) -> bool {
+    let all = object.pointer("/status/conditions").and_then(Value::as_array);
+    let about =
+        all.into_iter().flatten().find(|one| one["type"] == type_).and_then(|one| one["observedGeneration"].as_i64());
+    let generation = object.pointer("/metadata/generation").and_then(Value::as_i64);
+    about.zip(generation).is_none_or(|(about, generation)| about >= generation)
 }
 
 /// kubectl shows who has written which field only if it is asked to.

@@ -6,7 +6,7 @@ use testbed::product;
 use crate::stage::{Namespace, Stage, condition, text};
 
 /// How many jobs there are of each sort, and places on each machine.
-const EACH: usize = 100;
+const EACH: usize = 30;
 
 fn object(kind: &str, name: &str, spec: &Value) -> String {
     let object =

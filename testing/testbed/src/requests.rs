@@ -112,6 +112,14 @@ impl Requests {
         self.send("PATCH", path, "application/json-patch+json", operations)
     }
 
+    /// Sends a JSON Merge Patch.
+    ///
+    /// # Errors
+    /// When the API server refuses it.
+    pub fn merge(&self, path: &str, patch: &Value) -> Result<Value, ServerRefusal> {
+        self.send("PATCH", path, "application/merge-patch+json", patch)
+    }
+
     /// Deletes an object, or all of a list, as kubectl does; what is not there is deleted already.
     ///
     /// # Errors
