@@ -3,7 +3,6 @@
 mod class;
 mod fruitless;
 mod listing;
-mod prefetch;
 mod prepare;
 mod run;
 mod serve;

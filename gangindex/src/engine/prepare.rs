@@ -113,7 +113,6 @@ impl Indexed {
         run.admitted = Bits::none(self.tables.table.rows.len());
         run.making.admitted_to.iter().flatten().for_each(|admitted| run.admitted.or(&admitted.rows));
         self.drop_plans(&run.making);
-        self.prefetch_columns(&examples, &run.making, round);
         // Before a condition is looked at it is known how many ask for it.
         for (id, example) in &examples {
             if round.shares.left(example.submitter) > 0 && !round.config.stop.is_set() {

@@ -30,7 +30,7 @@ pub(crate) use diff::{DiffRun, SnapshotDiff};
 pub(crate) use lookup_cache::LookupCache;
 pub(crate) use numbered::Numbered;
 pub(crate) use offer_class::OfferClasses;
-pub(crate) use reads::{ExprId, Exprs, Reads, ReadsId};
+pub(crate) use reads::{ExprId, Exprs, ReadsId};
 pub(crate) use room::{Room, room_of_all};
 pub(crate) use scope::is_special;
 pub(crate) use sync::Changes;
@@ -255,54 +255,24 @@ impl Table {
         if let Some(column) = self.columns.ids.get(name) {
             return Some(*column);
         }
-        let id = as_u32(self.columns.list.len());
-        if !self.has_room(name) {
+        let (payer, rows, id) = (self.payer(), self.rows.len(), as_u32(self.columns.list.len()));
+        if !self.account.room.take(&payer, COLUMN_BYTES + size_of::<u32>() * rows, rows) {
             return None;
         }
-        self.words.meter.spend(self.steps_of_columns(1) * FUEL_OF_A_STEP);
-        self.add_columns([name]);
-        Some(id)
-    }
-
-    /// Reserves the memory for a new column; false if the column exists, or there is no memory.
-    pub(crate) fn has_room(&mut self, name: &Name) -> bool {
-        if self.columns.ids.contains_key(name) {
-            return false;
+        self.words.meter.spend((rows + CELLS_OF_A_COLUMN).div_ceil(CELLS_OF_A_STEP) as u64 * FUEL_OF_A_STEP);
+        let mut column = Column::new(name.clone());
+        for (number, (row, text)) in self.rows.iter().zip(&mut self.texts).enumerate() {
+            let seen = (&*text.ports, row.child_port());
+            column.put(number, seen, &mut self.words, &self.context, &mut text.work);
         }
-        let (payer, rows) = (self.payer(), self.rows.len());
-        self.account.room.take(&payer, COLUMN_BYTES + size_of::<u32>() * rows, rows)
+        self.columns.list.push(column);
+        self.columns.ids.insert(name.clone(), id);
+        Some(id)
     }
 
     /// About how many bytes the columns would take with `rows` rows.
     pub(crate) fn column_bytes(&self, rows: usize) -> usize {
         self.columns.list.len() * (COLUMN_BYTES + size_of::<u32>() * rows)
-    }
-
-    /// How many steps it takes to make `columns` columns.
-    pub(crate) fn steps_of_columns(&self, columns: usize) -> u64 {
-        let cells = columns.saturating_mul(self.rows.len() + CELLS_OF_A_COLUMN);
-        cells.div_ceil(CELLS_OF_A_STEP) as u64
-    }
-
-    /// Makes the columns of attributes for which memory is reserved.
-    pub(crate) fn add_columns<'n>(&mut self, names: impl IntoIterator<Item = &'n Name>) {
-        let first = self.columns.list.len();
-        for name in names {
-            let next = as_u32(self.columns.list.len());
-            if *self.columns.ids.entry(name.clone()).or_insert(next) == next {
-                self.columns.list.push(Column::new(name.clone()));
-            }
-        }
-        let fresh = self.columns.list.get_mut(first..).unwrap_or_default();
-        if fresh.is_empty() {
-            return;
-        }
-        for (number, (row, text)) in self.rows.iter().zip(&mut self.texts).enumerate() {
-            for column in &mut *fresh {
-                let seen = (&*text.ports, row.child_port());
-                column.put(number, seen, &mut self.words, &self.context, &mut text.work);
-            }
-        }
     }
 
     /// Rows in the order of their ads and ports.
