@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use classad::{Ad, Expr, Kind, Name};
 use foldhash::fast::RandomState;
-use smallvec::SmallVec;
 
 use crate::table::{Cell, ExprId, LookupCache, Table, as_u32, as_usize};
 use crate::term::Attribute;
@@ -43,16 +42,11 @@ struct CodeColumn {
     attribute: Attribute,
     /// Some ad has an expression here.
     has_exprs: bool,
-    /// Where the name stands in ads that have the same names as some that were met lately.
-    stands: SmallVec<[(usize, Option<usize>); SHAPES]>,
-    /// The code of nothing.
+    /// The code of nothing. Without it, a first cycle over `gang --n 4000 --density 1 --selectivity 8` takes 93 instead of 88 million instructions.
     absent: Option<Code>,
-    /// The codes of values met lately.
+    /// The codes of values met lately. Without it, a first cycle over `bilateral --n 8000` takes 204 instead of 195 million instructions.
     recent: LookupCache,
 }
-
-/// In how many kinds of ads a column remembers where its name stands.
-const SHAPES: usize = 4;
 
 /// Where there is no root, or no column.
 const NOTHING: Code = Code(u32::MAX);
@@ -120,8 +114,7 @@ impl CodeColumns {
         let first = self.list.len();
         for attribute in attributes {
             self.ids.insert(attribute.clone(), as_u32(self.list.len()));
-            let (stands, recent) = (SmallVec::new(), LookupCache::default());
-            self.list.push(CodeColumn { attribute, has_exprs: false, stands, absent: None, recent });
+            self.list.push(CodeColumn { attribute, has_exprs: false, absent: None, recent: LookupCache::default() });
         }
         if self.list.len() > self.width {
             self.widen(count);
@@ -156,13 +149,6 @@ impl CodeColumns {
     /// How many columns there are.
     pub(super) fn count(&self) -> usize {
         self.list.len()
-    }
-
-    /// To be called before ads are put again: the number of a shape is reused once no ad has it.
-    pub(super) fn forget_shapes(&mut self) {
-        for column in &mut self.list {
-            column.stands.clear();
-        }
     }
 
     /// Makes room for more columns of so many ads.
@@ -209,7 +195,7 @@ impl CodeColumns {
 
 impl CodeColumn {
     fn read(&mut self, ad: Option<&Ad>, codes: &mut Codes<'_>) -> Code {
-        let found = ad.and_then(|ad| ad.at(self.place(ad)?));
+        let found = ad.and_then(|ad| ad.get_name(&self.attribute.1));
         if let (None, Some(absent)) = (found, self.absent) {
             return absent;
         }
@@ -223,19 +209,5 @@ impl CodeColumn {
             None => self.absent = Some(code),
         }
         code
-    }
-
-    /// Where the name stands in an ad.
-    fn place(&mut self, ad: &Ad) -> Option<usize> {
-        let shape = ad.shape_id();
-        if let Some((_, place)) = self.stands.iter().find(|(known, _)| *known == shape) {
-            return *place;
-        }
-        let place = ad.place(&self.attribute.1);
-        if self.stands.len() == SHAPES {
-            self.stands.remove(0);
-        }
-        self.stands.push((shape, place));
-        place
     }
 }

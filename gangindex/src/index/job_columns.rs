@@ -83,8 +83,6 @@ pub(crate) const TERMS: [&str; 5] = ["Requirements", "Constraint", "Rank", "Requ
 impl JobColumns {
     /// Makes the rows those of the places of another snapshot.
     pub(crate) fn moved(&mut self, kept: &SnapshotDiff, places: usize) {
-        self.of_body.forget_shapes();
-        self.lists.columns.forget_shapes();
         self.free.extend(kept.dropped(&self.row_of_place).map(Number::get));
         self.row_of_place = kept.carry(&self.row_of_place, places);
     }
