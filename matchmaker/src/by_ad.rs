@@ -1,4 +1,5 @@
-//! Something that is known of some ads of a snapshot, by their places: it is looked up for every member of every gang.
+//! Something that is known of some ads of a snapshot, by their places: it is looked up for every member of every gang. With a `BTreeMap`, a cycle over
+//! `gang --n 4000 --density 1 --selectivity 8` with accounts takes 54.1 instead of 51.6 million instructions, and 51.9 with a hash map.
 
 use crate::model::AdId;
 

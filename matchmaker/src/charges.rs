@@ -147,7 +147,8 @@ struct Allocations {
     list: Vec<Allocated>,
     /// Their places in the list, by where they are in memory.
     places: HashMap<usize, usize, RandomState>,
-    /// The place of the one that was asked for last.
+    /// The place of the one that was asked for last. Without it, a cycle over `gang --n 4000 --density 1 --selectivity 8` with accounts takes 51.9 instead of
+    /// 51.6 million instructions.
     last: usize,
 }
 

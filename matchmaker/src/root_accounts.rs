@@ -1,4 +1,5 @@
-//! The account of each root: which one is charged for its gang. A cycle asks for it for each root once, so accounts have numbers.
+//! The account of each root: which one is charged for its gang. A cycle asks for it for each root once, so accounts have numbers. With names instead, the
+//! order of 10,000 accounts with a job each (`bench_queue 10000 accounts`) takes 31 instead of 25 million instructions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

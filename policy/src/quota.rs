@@ -11,6 +11,9 @@ use self::table::{Row, Table};
 
 /// What every node holds and may take, of every counter. Grants are those of the beginning; after a gang only its path is updated, so that it
 /// costs the depth of the tree and not its size.
+///
+/// A cycle with accounts may take at most 1.10 times the instructions of one without, and takes 1.10 times as many over
+/// `gang --n 4000 --density 1 --selectivity 8`. So what saves a hundredth of it is kept.
 #[derive(Clone, Debug)]
 pub struct Quotas<'t> {
     tree: &'t Tree,
@@ -19,7 +22,8 @@ pub struct Quotas<'t> {
     /// The numbers of charge and of gangs.
     charge: usize,
     gangs: usize,
-    /// Whether cycles have to count them.
+    /// Whether cycles have to count them. If all did, a cycle over `gang --n 4000 --density 1 --selectivity 8` with accounts would take 52.4 instead of 51.6
+    /// million instructions.
     counts_charge: bool,
     counts_gangs: bool,
     /// By node: something is guaranteed to it.

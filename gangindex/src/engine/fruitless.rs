@@ -1,4 +1,6 @@
-//! Memory of costly searches that found nothing: none is made again until an offer that could matter has gained.
+//! Memory of costly searches that found nothing: none is made again until an offer that could matter has gained. Without it, a job that asks for two of
+//! sixty machines that do not exist together takes 47 instead of 0.03 million instructions, again in every cycle: the memory bounds what jobs without a
+//! gang cost others.
 //!
 //! Whatever a root could be bound to now, it could have been bound to when its search failed, unless some offer has *gained*
 //! since: it is new, its ad or its owner's terms are others, it was opened, or less of it is taken. What gangs take in a cycle

@@ -47,7 +47,7 @@ pub struct Run<'s> {
     pub(super) likewise: Bits,
 }
 
-/// What a search changes, as it was before.
+/// What a search changes, as it was before. Without this, a cycle that places jobs together is prepared again after they were served in turn: placing over `modern --machines 10000 --jobs 20000` takes 834 instead of 688 million instructions.
 struct Fresh {
     candidate_sets: Vec<Candidates>,
     joined_ports: Vec<Option<JoinedPort>>,

@@ -15,7 +15,8 @@ use crate::table::{Bits, DiffRun, Numbered, SnapshotDiff, Table, as_u32, as_usiz
 struct OfferTerms {
     capacity: Res,
     default_request: Res,
-    /// What was taken last, whose names are those of the capacity, and its amounts.
+    /// What was taken last, whose names are those of the capacity, and its amounts. Without it, a cycle after changes over
+    /// `gang --n 4000 --density 1 --selectivity 8` without ranks takes 24.0 instead of 22.9 million instructions.
     taken_last: Option<(Res, Box<[i64]>)>,
 }
 
@@ -62,7 +63,8 @@ pub(crate) struct Availability {
     terms: Vec<OfferTerms>,
     /// By capacity and default request.
     ids: HashMap<(Res, Res), u32, RandomState>,
-    /// The one met last: most offers are like the one before.
+    /// The one met last: most offers are like the one before. Without it, a first cycle over `gang --n 4000 --density 1 --selectivity 8` without ranks takes
+    /// 67.9 instead of 66.2 million instructions.
     last_terms: u32,
     stock: Stock,
     /// What is left of [`Stock::free`] and added to [`Stock::full`] in this cycle.

@@ -1,4 +1,5 @@
-//! Checks a gang that the index found with the evaluator: are all its constraints true?
+//! Checks a gang that the index found with the evaluator: are all its constraints true? With `matchmaker::verify` in its place, a cycle over
+//! `gang --n 4000 --density 1 --selectivity 8` takes 54 instead of 47 million instructions, and over `bilateral --n 8000` 269 instead of 133.
 //!
 //! For star-shaped gangs of offers without other ports, in which, as the index has decided, no expression reads `Members`. One
 //! environment serves a whole cycle.

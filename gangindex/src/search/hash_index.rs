@@ -1,4 +1,5 @@
-//! The rows of each value of a column with too many values for bitmaps.
+//! The rows of each value of a column with too many values for bitmaps. Without this, a cycle over `modern --machines 10000 --jobs 20000` takes 504 instead
+//! of 447 million instructions.
 
 use std::collections::HashMap;
 

@@ -19,7 +19,8 @@ pub(crate) enum Order {
     LazySort(LazySort),
 }
 
-/// Rows in the order of one rank, those that it finds equal in the order of another: most are never asked for.
+/// Rows in the order of one rank, those that it finds equal in the order of another: most are never asked for. With all rows sorted at once, a cycle over
+/// `modern --machines 10000 --jobs 20000` takes 648 instead of 447 million instructions.
 #[derive(Clone, Debug)]
 pub(crate) struct LazySort {
     /// Their places in the order of the first rank.

@@ -52,7 +52,8 @@ pub(crate) struct OfferClasses {
     /// By number.
     pub(crate) list: Vec<OfferClass>,
     ids: HashMap<ClassKey, usize, RandomState>,
-    /// The same by identity, see [`look`], with an ad that keeps the identities from being taken by others.
+    /// The same by identity, see [`look`], with an ad that keeps the identities from being taken by others. Without it, a first cycle over
+    /// `gang --n 4000 --density 1 --selectivity 8` takes 100 instead of 88 million instructions.
     looks: HashMap<Box<[usize]>, (Arc<Ports>, usize), RandomState>,
     look: Vec<usize>,
 }

@@ -1,4 +1,5 @@
-//! Joins by equal texts: which rows of two sides show a text that some row of the other side shows.
+//! Joins by equal texts: which rows of two sides show a text that some row of the other side shows. Without this, a cycle with reasons over
+//! `gang --n 4000 --density 1 --selectivity 8` takes 258 instead of 179 million instructions, and over `gang --n 8000 --host-locked` 3,717 instead of 406.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

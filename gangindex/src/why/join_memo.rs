@@ -1,5 +1,5 @@
 //! For join conditions, the rows of port 0 that satisfy them, by value of the other partner: computed once for all reasons of
-//! a cycle.
+//! a cycle. Without this, a cycle with reasons over `modern --machines 10000 --jobs 20000 --clusters 1200` takes 3,811 instead of 2,567 million instructions.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};

@@ -1,4 +1,5 @@
-//! Partners at two ports that must agree: which of each side agree with any of the other.
+//! Partners at two ports that must agree: which of each side agree with any of the other. Without this, the evaluator has to find these reasons: a cycle
+//! with reasons over `gang --n 200 --density 1 --selectivity 8 --products 10` takes 4,953 instead of 14 million instructions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -35,7 +35,8 @@ pub(crate) struct Columns<'s> {
     resources: BTreeMap<(AdId, &'s str), Resource>,
     /// The number of each seat: of an offer and a share key.
     seats: BTreeMap<(AdId, String), usize>,
-    /// By the place of an ad: what was taken of it last, as amounts of its resources.
+    /// By the place of an ad: what was taken of it last, as amounts of its resources. Without it, placing over
+    /// `gang --n 1000 --density 1 --selectivity 8 --products 20` with 2000 steps takes 1,631 instead of 1,420 million instructions.
     taken: Vec<Option<(Res, OfferAmounts)>>,
 }
 

@@ -1,4 +1,5 @@
-//! Tournaments of siblings: a cycle plays one for each node, and plays a few matches of some of them again with each gang.
+//! Tournaments of siblings: a cycle plays one for each node, and plays a few matches of some of them again with each gang. With heaps, a cycle over
+//! `gang --n 4000 --density 1 --selectivity 8` with accounts takes 51.8 instead of 51.6 million instructions; see [`Quotas`](crate::Quotas) for the limit.
 //!
 //! They are loser trees (Knuth, *The Art of Computer Programming*, volume 3, section 5.4.1): place 0 has the winner of all, and each other place `n`
 //! the loser of one match. The winner of that match has gone on to the match at place `n / 2`. So to put the winner of all back, it is compared once

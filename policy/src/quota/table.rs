@@ -19,6 +19,7 @@ pub(super) struct Table {
     /// The pool has a limit, or some account has a maximum.
     pub(super) is_bounded: bool,
     /// An amount up to this is within all bounds, wherever it is taken: no node has to be looked at. It only ever shrinks.
+    /// Without it, a cycle over `gang --n 4000 --density 1 --selectivity 8` with accounts takes 52.5 instead of 51.6 million instructions.
     pub(super) sure: Amount,
     /// Something is guaranteed to some account.
     pub(super) has_min: bool,
