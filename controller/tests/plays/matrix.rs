@@ -45,7 +45,7 @@ fn undisturbed(scenario: &Scenario) -> Played {
 }
 
 /// Of the plays, one in so many is played unless all are asked for: other writes for each fault.
-const THINNED: usize = 60;
+const THINNED: usize = 40;
 
 fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
     let only = std::env::var("GANGMATCH_PLAY").ok();
