@@ -368,25 +368,6 @@ mod tests {
     }
 
     #[test]
-    fn to_look_for_a_partner_of_each_of_a_hundred_machines_costs_little() {
-        let mut pool = Pool::of(
-            r#"[Ports = { [Label = a; Constraint = a.Kind == "cpu"], [Label = b; Constraint = b.Kind == "key" && b.Host == a.M] }]"#,
-        );
-        for number in 0..100 {
-            pool.put(machine(&format!("m{number:02}"), &numbered(number)));
-            let key = format!("[Kind = \"key\"; Host = {}; Requirements = true]", number + 99);
-            pool.put(machine(&format!("k{number:02}"), &key));
-        }
-        // The one key that is valid on one of these machines.
-        pool.change("k00", |offer| offer.usage = taken(1));
-        for what in ["at first", "again"] {
-            let (gangs, stats) = pool.cycle();
-            assert_eq!((gangs.len(), stats.fruitless), (0, 0), "{what}");
-            assert!(stats.steps >= 100, "{what}: {} steps", stats.steps);
-        }
-    }
-
-    #[test]
     fn a_root_that_changes_or_goes_is_forgotten() {
         let mut pool = Pool::of(JOB);
         pool.searches("at first");

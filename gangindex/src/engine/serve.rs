@@ -133,7 +133,7 @@ impl Indexed {
         }
         let Some(score) = score else {
             class.exhausted = true;
-            if (class.progress.steps - before) / STAR_ROWS_OF_A_STEP >= round.config.fruitless_steps_min {
+            if class.progress.steps - before >= round.config.fruitless_steps_min / STAR_ROWS_OF_A_STEP {
                 self.remember_fruitless(turn, round);
             }
             return NOTHING;
