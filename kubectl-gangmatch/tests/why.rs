@@ -460,6 +460,15 @@ mod tests {
     }
 
     #[test]
+    fn a_port_for_which_no_ad_is_left_is_told_so() {
+        let ports =
+            "ports: [{label: a, constraint: a.Type == \"Machine\"}, {label: b, constraint: b.Type == \"Machine\"}]";
+        let said = text("left", "j", &(MACHINE.to_owned() + &job(ports)));
+        let wanted = "port `b`: the ports before it need all ads that are open to this job's namespace\n";
+        assert!(said.starts_with(&format!("job default/j waits: {wanted}")), "{said}");
+    }
+
+    #[test]
     fn a_misspelled_label_or_kind_is_told_in_the_reason() {
         let said = text(
             "gpu",

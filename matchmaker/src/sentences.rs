@@ -279,6 +279,13 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         let needs = ads(port.incomplete, "needs partners of its own that are", "need partners of their own that are");
         return format!("port `{}`: {needs} missing", port.label);
     }
+    // Something was bound before it, and that is all there is.
+    if let Some(port) = unmatched.ports.iter().find(|port| port.candidates == 0 && port.other_kinds == 0) {
+        return format!(
+            "port `{}`: the ports before it need all ads that are open to this job's namespace",
+            port.label
+        );
+    }
     if let Some(port) = unmatched.ports.iter().find(|port| port.candidates == 0) {
         return no_candidates(port);
     }

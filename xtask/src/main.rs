@@ -60,6 +60,9 @@ enum DevCommand {
         /// Leave out the tests that need a control plane.
         #[arg(long)]
         skip_e2e: bool,
+        /// Play every fault, and the long random histories: hours instead of minutes.
+        #[arg(long, conflicts_with = "skip_e2e")]
+        thorough: bool,
         /// What the product is tested on; tests that break things use local processes all the same.
         #[arg(long, value_enum, default_value_t = Kind::Process, conflicts_with = "kubeconfig")]
         cluster: Kind,
@@ -230,14 +233,16 @@ fn run(verb: DevCommand) -> Result<ExitCode> {
         DevCommand::Up { cluster: Kind::Kind, .. } => plane::up_kind()?,
         DevCommand::Down => plane::down()?,
         DevCommand::Demo(demo) => demo::run(&demo)?,
-        DevCommand::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane),
-        DevCommand::Test { kubeconfig: Some(file), .. } => {
-            return test::run(&test::Scope::On("GANGMATCH_KUBECONFIG", file.into()));
+        DevCommand::Test { skip_e2e: true, .. } => return test::run(&test::Scope::WithoutControlPlane, false),
+        DevCommand::Test { kubeconfig: Some(file), thorough, .. } => {
+            return test::run(&test::Scope::On("GANGMATCH_KUBECONFIG", file.into()), thorough);
         }
-        DevCommand::Test { cluster: Kind::Kind, .. } => {
-            return test::run(&test::Scope::On("GANGMATCH_CLUSTER", "kind".into()));
+        DevCommand::Test { cluster: Kind::Kind, thorough, .. } => {
+            return test::run(&test::Scope::On("GANGMATCH_CLUSTER", "kind".into()), thorough);
         }
-        DevCommand::Test { cluster: Kind::Process, .. } => return test::run(&test::Scope::Everything),
+        DevCommand::Test { cluster: Kind::Process, thorough, .. } => {
+            return test::run(&test::Scope::Everything, thorough);
+        }
         DevCommand::Conformance => conformance::run()?,
         DevCommand::Check => check::run()?,
         DevCommand::Generate { check: true } => generate::check()?,

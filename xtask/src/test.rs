@@ -15,6 +15,21 @@ use crate::plane;
 /// Tests that start control planes of their own run side by side, at half a gigabyte each.
 const THREADS_MAX: usize = 4;
 
+/// What the tests read how much they are to do from, and what they find there for a thorough run: every fault at every write, every planted
+/// mistake, longer random histories, more random objects and edits. `docs/testing.md` says what each is.
+const THOROUGH: [(&str, &str); 10] = [
+    ("EDITS", "500"),
+    ("GANGMATCH_FAIRNESS", "all"),
+    ("GANGMATCH_FAULTS", "all"),
+    ("GANGMATCH_HISTORIES", "1000"),
+    ("GANGMATCH_MISTAKE", "all"),
+    ("GANGMATCH_PLAYS", "all"),
+    ("GANGMATCH_SET", "32"),
+    ("OLDEST_KUBERNETES", "1"),
+    ("REGRESSION", "200"),
+    ("ROUND_TRIPS", "500"),
+];
+
 /// How much is tested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -34,13 +49,15 @@ struct Tally {
 }
 
 /// Runs the tests; the exit code says whether all passed.
-pub(crate) fn run(scope: &Scope) -> Result<ExitCode> {
+pub(crate) fn run(scope: &Scope, is_thorough: bool) -> Result<ExitCode> {
     let mut tally = Tally::default();
     let everything = (|| {
         if *scope != Scope::WithoutControlPlane {
             plane::build()?;
         }
-        noisy_step("cargo test", "about 40 minutes on 2 cores", || cargo_test(scope, &mut tally))
+        let duration = if is_thorough { "hours" } else { "about 30 minutes on 2 cores" };
+        let variables: &[_] = if is_thorough { &THOROUGH } else { &[] };
+        noisy_step("cargo test", duration, || cargo_test(scope, variables, &mut tally))
     })();
     let succeeded = *everything.as_ref().unwrap_or(&false);
     // A test program that does not compile, or dies, has no line of its own.
@@ -54,9 +71,9 @@ pub(crate) fn run(scope: &Scope) -> Result<ExitCode> {
     Ok(if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn cargo_test(scope: &Scope, tally: &mut Tally) -> Result<bool> {
+fn cargo_test(scope: &Scope, variables: &[(&str, &str)], tally: &mut Tally) -> Result<bool> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command.args(["test", "--workspace", "--no-fail-fast"]).envs(variables.iter().copied());
     match scope {
         Scope::Everything => {}
         Scope::On(variable, value) => drop(command.env(variable, value)),

@@ -18,7 +18,7 @@ use crate::stage::{Stage, at, creation};
 use crate::worker::Worker;
 
 /// How many histories are played unless `GANGMATCH_HISTORIES` says how many.
-const HISTORIES: u64 = 40;
+const HISTORIES: u64 = 20;
 /// How many seeds are tried, at most, to find a planted mistake.
 const SEEDS: u64 = 400;
 

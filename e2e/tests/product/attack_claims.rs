@@ -67,7 +67,7 @@ fn b3_gangs_whose_pods_are_on_silent_kubelets_keep_no_other_tenant_waiting() {
 
 #[test]
 fn c_a_wiped_ledger_is_whole_within_five_seconds() {
-    let here = Stage::shared().namespace("wiped");
+    let here = Stage::attacked().namespace("wiped");
     here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
     here.wait("gmj/j", "Claimed");
     let patch = r#"[{"op": "replace", "path": "/status/claims", "value": {}}]"#;
@@ -110,7 +110,7 @@ fn c_without_its_rights_the_controller_is_not_ready_and_says_which_are_missing()
 
 #[test]
 fn m6_an_eviction_is_a_warning_that_names_the_offer() {
-    let here = Stage::shared().namespace("warned");
+    let here = Stage::attacked().namespace("warned");
     here.apply(&[machine("m"), license("l", "sim", 1, 1), job("j", "sim")].concat());
     here.wait("gmj/j", "Claimed");
     here.merge("gmm/m", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);

@@ -1,9 +1,9 @@
 //! What a tenant may do to the engine by ads alone, while the jobs of another one are matched all the same.
 
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use testbed::product;
+use testbed::cluster::Choice;
+use testbed::{Options, product};
 
 use crate::stage::{Namespace, Stage, condition};
 
@@ -12,8 +12,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// One controller for all that is hostile here: tenants are many, and do not wait for each other.
 fn stage() -> &'static Stage {
-    static STAGE: OnceLock<Stage> = OnceLock::new();
-    STAGE.get_or_init(Stage::of_a_module)
+    Stage::of_a_module("attack_engine", &Choice::Processes, &Options::default(), &[])
 }
 
 fn object(kind: &str, name: &str, spec: &str) -> String {

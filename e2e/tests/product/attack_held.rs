@@ -118,8 +118,8 @@ fn a1_an_owner_cannot_be_forged() {
 fn a2_an_offer_without_consent_is_neither_taken_nor_seen() {
     let all = tenants("a2");
     let closed = object("Machine", "closed", &json!({"attributes": {"Memory": 12345}}));
-    let open = offered("open", 77, &format!("other.Namespace == \"{}\"", all.b.name));
-    all.alice.apply(&list(&[closed, open]));
+    let for_bob = format!("other.Namespace == \"{}\"", all.b.name);
+    all.alice.apply(&list(&[closed, offered("open", 77, &for_bob), offered("spare", 78, &for_bob)]));
     for machine in ["gmm/closed", "gmm/open"] {
         all.a.wait(machine, "Ready");
     }

@@ -1,9 +1,10 @@
 //! One namespace whose writes are refused, or whose ads are many or large, and what others notice of it: nothing.
 
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use testbed::Options;
+use testbed::cluster::Choice;
 
 use crate::idle::writes;
 use crate::refusal::{lift, refuse, requests};
@@ -11,8 +12,7 @@ use crate::stage::{Namespace, Stage, list, machine, name, object, text};
 
 /// One stage for all of them: they are in different namespaces.
 fn stage() -> &'static Stage {
-    static STAGE: OnceLock<Stage> = OnceLock::new();
-    STAGE.get_or_init(Stage::of_a_module)
+    Stage::of_a_module("attack_pacing", &Choice::Processes, &Options::default(), &[])
 }
 
 /// A suspended batch Job that asks for a gang by its label.

@@ -325,7 +325,7 @@ fn e1_an_object_with_an_odd_time_stops_no_watch() {
 
 #[test]
 fn e2_a_template_with_metadata_of_its_own_is_not_accepted() {
-    let here = Stage::shared().namespace("odd-template");
+    let here = Stage::attacked().namespace("odd-template");
     let container = json!({"name": "sim", "image": "sim:1"});
     let spec = json!({"restartPolicy": "Never", "containers": [container]});
     let template =
@@ -342,7 +342,7 @@ fn e2_a_template_with_metadata_of_its_own_is_not_accepted() {
 
 #[test]
 fn e7_a_template_that_would_end_in_thirty_years_is_not_accepted() {
-    let here = Stage::shared().namespace("long-end");
+    let here = Stage::attacked().namespace("long-end");
     let container = json!({"name": "sim", "image": "sim:1"});
     let spec =
         json!({"restartPolicy": "Never", "terminationGracePeriodSeconds": 1_000_000_000, "containers": [container]});

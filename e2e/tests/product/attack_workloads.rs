@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testbed::control_plane::stages::ENDS;
 
 use crate::attack_identity::{as_user, with_users};
-use crate::held::{ad, define_job_sets, derived, free, node, served};
-use crate::nodes::{class, machine_of, nodes, offered};
+use crate::pods::held::{ad, define_job_sets, derived, free, node, served};
+use crate::pods::nodes::{class, machine_of, nodes, offered};
 use crate::stage::{Namespace, Stage, license, name, text};
 
 /// A batch Job of bob's whose template names alice as its creator.

@@ -34,7 +34,7 @@ use crate::stage::Stage;
 use sequence::Sequence;
 
 /// How many sequences the suite runs, and how many at a time.
-const SEQUENCES: u64 = 40;
+const SEQUENCES: u64 = 20;
 const AT_A_TIME: usize = 4;
 
 /// What all sequences of a run share.

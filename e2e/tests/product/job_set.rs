@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use testbed::control_plane::free_port;
 use testbed::control_plane::stages::{ENDS, RUNS_FOR};
 
-use crate::held::{ad, derived, free, node, served};
-use crate::set_pods::machines;
+use crate::pods::held::{ad, derived, free, node, served};
+use crate::pods::set_pods::machines;
 use crate::stage::{Namespace, Stage, name, text};
 
 /// The folder with JobSet's sources, in which its controller was built as `manager`.

@@ -3,8 +3,8 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -20,16 +20,36 @@ pub(crate) const GROUP: &str = "/apis/gangmatch.dev/v1alpha1";
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 thread_local! {
-    /// What the test of this thread has of its own.
-    static OWN: RefCell<Vec<OwnProcesses>> = const { RefCell::new(Vec::new()) };
+    /// The stages that the test of this thread uses.
+    static USED: RefCell<Vec<Used>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The processes of a folder, which end when this is dropped.
-struct OwnProcesses(PathBuf);
+/// The stage of the tests that run.
+static CURRENT: Mutex<Option<Used>> = Mutex::new(None);
+
+/// A stage that somebody uses: its name, empty for that of a single test, and what keeps it until nobody does.
+#[derive(Clone)]
+struct Used {
+    name: &'static str,
+    stage: &'static Stage,
+    _processes: Arc<OwnProcesses>,
+}
+
+/// The processes of a folder, which end when the last test that uses them has ended. None of a cluster that is not ours.
+struct OwnProcesses(Option<PathBuf>);
 
 impl Drop for OwnProcesses {
     fn drop(&mut self) {
-        end_all(&self.0).ok();
+        self.0.as_deref().map(end_all);
+    }
+}
+
+impl Used {
+    /// Keeps it until the thread of this test ends.
+    fn of_this_test(self) -> &'static Stage {
+        let stage = self.stage;
+        USED.with_borrow_mut(|used| used.push(self));
+        stage
     }
 }
 
@@ -40,40 +60,48 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// One for the tests of a program that do not disturb each other. Nobody drops it: the watchdog takes it down.
+    /// One for the tests of a program that do not disturb each other.
     pub(crate) fn shared() -> &'static Stage {
-        static SHARED: OnceLock<Stage> = OnceLock::new();
-        SHARED.get_or_init(|| Stage::on(Cluster::from_env(&Options::default()).unwrap()))
+        Stage::of_a_module("shared", &Choice::from_env().unwrap(), &Options::default(), &[])
     }
 
     /// One on which pods run: nodes are made by the tests, and kwok plays their kubelets.
     pub(crate) fn with_pods() -> &'static Stage {
-        static SHARED: OnceLock<Stage> = OnceLock::new();
-        SHARED.get_or_init(|| Stage::on(Cluster::from_env(&Options { kwok: true, ..Options::default() }).unwrap()))
+        Stage::of_a_module("with pods", &Choice::from_env().unwrap(), &with_pods(), &[])
     }
 
     /// The same for tenants who attack: what they leave behind is in the way of no other test.
     pub(crate) fn attacked() -> &'static Stage {
-        static SHARED: OnceLock<Stage> = OnceLock::new();
-        SHARED.get_or_init(|| {
-            Stage::on(Cluster::of(&Choice::Processes, &Options { kwok: true, ..Options::default() }).unwrap())
-        })
+        Stage::of_a_module("attacked", &Choice::Processes, &with_pods(), &[])
     }
 
     /// The same for a test that breaks it.
     pub(crate) fn own_with_pods() -> &'static Stage {
-        let options = Options { kwok: true, ..Options::default() };
-        Stage::on(Cluster::of(&Choice::Processes, &options).unwrap()).of_this_test()
+        Stage::on(Cluster::of(&Choice::Processes, &with_pods()).unwrap()).used("").of_this_test()
     }
 
     /// One for a test that breaks it. Always local processes: nobody's cluster is broken.
     pub(crate) fn own() -> &'static Stage {
-        Stage::of_a_module().of_this_test()
+        Stage::own_with(&[], &[])
     }
 
-    /// One for the tests of a module, which disturb others but not each other. It stays until all tests have ended.
-    pub(crate) fn of_a_module() -> Stage {
-        Stage::on(Cluster::of(&Choice::Processes, &Options::default()).unwrap())
+    /// One for tests that disturb others but not each other. A control plane with nothing to do takes a fifth of a processor, so there is one
+    /// of these at a time: tests run in the order of their modules, and those that want the same one should be next to each other.
+    pub(crate) fn of_a_module(
+        name: &'static str,
+        choice: &Choice,
+        options: &Options,
+        values: &[&str],
+    ) -> &'static Stage {
+        // A test stays on its stage, though others may have gone on to the next one.
+        if let Some(used) = USED.with_borrow(|used| used.iter().find(|used| used.name == name).cloned()) {
+            return used.stage;
+        }
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = current.take().filter(|used| used.name == name);
+        let used = used.unwrap_or_else(|| Stage::with_values(Cluster::of(choice, options).unwrap(), values).used(name));
+        *current = Some(used.clone());
+        used.of_this_test()
     }
 
     /// One of its own with these namespaces, then the chart with these values.
@@ -82,14 +110,12 @@ impl Stage {
         for namespace in namespaces {
             cluster.kubectl_text(&["create", "namespace", namespace], None).unwrap();
         }
-        Stage::with_values(cluster, values).of_this_test()
+        Stage::with_values(cluster, values).used("").of_this_test()
     }
 
-    /// Ends its processes with the thread of the test: dozens that are idle would make the tests after it slow.
-    fn of_this_test(self) -> &'static Stage {
+    fn used(self, name: &'static str) -> Used {
         let folder = self.cluster.control_plane().map(|plane| plane.processes().folder().to_path_buf());
-        OWN.with_borrow_mut(|own| own.extend(folder.map(OwnProcesses)));
-        Box::leak(Box::new(self))
+        Used { name, stage: Box::leak(Box::new(self)), _processes: Arc::new(OwnProcesses(folder)) }
     }
 
     fn on(cluster: Cluster) -> Stage {
@@ -117,6 +143,10 @@ impl Stage {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         format!("{test}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
     }
+}
+
+fn with_pods() -> Options {
+    Options { kwok: true, ..Options::default() }
 }
 
 /// Where one test plays.

@@ -140,7 +140,7 @@ pub(crate) const MET: &[(&str, &str, &[Mended])] = &[
                 "m12_a_finished_job_is_deleted_when_its_time_is_over_and_not_written_before",
             ),
             Test(
-                "e2e/tests/product/work.rs",
+                "e2e/tests/product/pods/work.rs",
                 "m8_m12_a_running_job_that_is_cancelled_says_so_and_where_it_ran_and_goes_when_its_time_is_over",
             ),
         ],

@@ -10,7 +10,7 @@ use simulator::{HistoryPlan, Planted, run, shrink};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How many. `GANGMATCH_HISTORIES` runs another number, and `GANGMATCH_SEED` begins elsewhere.
-const HISTORIES: u64 = 1_000;
+const HISTORIES: u64 = 500;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)

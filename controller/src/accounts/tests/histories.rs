@@ -14,7 +14,7 @@ use super::super::plan::{AccountChange, change_of};
 use super::{BEGIN, claim, pool};
 
 /// How many. `GANGMATCH_HISTORIES` runs another number, and `GANGMATCH_SEED` begins elsewhere.
-const HISTORIES: u64 = 300;
+const HISTORIES: u64 = 150;
 
 const HALF_LIFE: i64 = 600;
 /// An account is stored at most so often.

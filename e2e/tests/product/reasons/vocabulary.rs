@@ -11,7 +11,7 @@ const NOT_OF_WHY: [(&str, &str); 13] = [
     ("HeldForOthers", "e2e/tests/product/reservation.rs"),
     // Of a MachineClass, an Account or the PoolPolicy.
     ("InvalidCapacity", "e2e/tests/product/attack_pacing.rs"),
-    ("NamespaceMissing", "e2e/tests/product/nodes.rs"),
+    ("NamespaceMissing", "e2e/tests/product/pods/nodes.rs"),
     ("DuplicateSubmitter", "e2e/tests/product/accounts.rs"),
     ("SubmitterNotCharged", "pool/tests/accounts.rs"),
     ("ParentMissing", "e2e/tests/product/accounts.rs"),
@@ -42,7 +42,7 @@ fn shown() -> String {
     for name in ["offers", "preempted"] {
         text += &read(&folder.join(format!("reasons/{name}.rs")));
     }
-    for file in files(&folder) {
+    for file in files(&folder).into_iter().chain(files(&folder.join("pods"))) {
         let calls = read(&file);
         text.extend(calls.lines().filter(|line| line.contains(".shows(")).flat_map(|line| [line, "\n"]));
     }

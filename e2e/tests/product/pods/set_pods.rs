@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::held::{HELD, define_job_sets, derived, free, gates, node, say};
+use crate::pods::held::{HELD, define_job_sets, derived, free, gates, node, say};
 use crate::stage::{Namespace, Stage, text};
 
 const SET: &str = "jobset.jobset.x-k8s.io/mine";

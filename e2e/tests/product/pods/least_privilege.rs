@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde_json::Value;
 use testbed::until;
 
+use super::{held, nodes, work};
+use crate::accounts;
 use crate::stage::{Stage, job, license, machine, text};
-use crate::{accounts, held, nodes, work};
 
 const CONTROLLER: &str = "system:serviceaccount:gangmatch-system:gangmatch";
 /// Rights that the policies ask for, of requests that need them besides others. No request is made with them alone.

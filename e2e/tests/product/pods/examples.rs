@@ -147,7 +147,7 @@ fn first_match(job: &Value) -> String {
 #[test]
 fn desktops_are_for_their_group_for_friends_when_idle_and_for_others_at_night() {
     const DESKTOPS: [&str; 3] = ["leonardo", "donatello", "raphael"];
-    let here = Stage::shared().namespace("desktops");
+    let here = Stage::with_pods().namespace("desktops");
     // What the kernel and the clock of a desktop say, in files.
     let folder = here.access().processes().folder().join(&here.name);
     std::fs::create_dir(&folder).unwrap();

@@ -277,7 +277,7 @@ fn many_nodes_cost_no_steady_writes() {
 
 #[test]
 fn b1_a_class_whose_namespace_does_not_exist_says_so_until_it_does() {
-    let here = Stage::shared().namespace("nowhere");
+    let here = Stage::with_pods().namespace("nowhere");
     nodes(&here, &["n"]);
     let missing = format!("{}-later", here.name);
     here.access().apply(&class(&here, &json!({"namespace": missing}))).unwrap();
