@@ -17,14 +17,16 @@ const THREADS_MAX: usize = 4;
 
 /// What the tests read how much they are to do from, and what they find there for a thorough run: every fault at every write, every planted
 /// mistake, longer random histories, more random objects and edits. `docs/testing.md` says what each is.
-const THOROUGH: [(&str, &str); 10] = [
+const THOROUGH: [(&str, &str); 12] = [
     ("EDITS", "500"),
+    ("GANGMATCH_CASES", "all"),
     ("GANGMATCH_FAIRNESS", "all"),
     ("GANGMATCH_FAULTS", "all"),
     ("GANGMATCH_HISTORIES", "1000"),
     ("GANGMATCH_MISTAKE", "all"),
     ("GANGMATCH_PLAYS", "all"),
     ("GANGMATCH_SET", "32"),
+    ("GANGMATCH_TAKEOVER", "2000"),
     ("OLDEST_KUBERNETES", "1"),
     ("REGRESSION", "200"),
     ("ROUND_TRIPS", "500"),

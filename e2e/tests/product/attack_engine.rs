@@ -12,7 +12,7 @@ const SOON: Duration = Duration::from_secs(20);
 
 /// One controller for all that is hostile here: tenants are many, and do not wait for each other.
 fn stage() -> &'static Stage {
-    Stage::of_a_module("attack_engine", &Choice::Processes, &Options::default(), &[])
+    Stage::of_many_tests("attack_engine", &Choice::Processes, &Options::default(), &[])
 }
 
 fn object(kind: &str, name: &str, spec: &str) -> String {

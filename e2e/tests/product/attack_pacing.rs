@@ -12,7 +12,7 @@ use crate::stage::{Namespace, Stage, list, machine, name, object, text};
 
 /// One stage for all of them: they are in different namespaces.
 fn stage() -> &'static Stage {
-    Stage::of_a_module("attack_pacing", &Choice::Processes, &Options::default(), &[])
+    Stage::of_many_tests("attack_pacing", &Choice::Processes, &Options::default(), &[])
 }
 
 /// A suspended batch Job that asks for a gang by its label.

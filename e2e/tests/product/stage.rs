@@ -62,17 +62,17 @@ pub(crate) struct Stage {
 impl Stage {
     /// One for the tests of a program that do not disturb each other.
     pub(crate) fn shared() -> &'static Stage {
-        Stage::of_a_module("shared", &Choice::from_env().unwrap(), &Options::default(), &[])
+        Stage::of_many_tests("shared", &Choice::from_env().unwrap(), &Options::default(), &[])
     }
 
     /// One on which pods run: nodes are made by the tests, and kwok plays their kubelets.
     pub(crate) fn with_pods() -> &'static Stage {
-        Stage::of_a_module("with pods", &Choice::from_env().unwrap(), &with_pods(), &[])
+        Stage::of_many_tests("with pods", &Choice::from_env().unwrap(), &with_pods(), &[])
     }
 
     /// The same for tenants who attack: what they leave behind is in the way of no other test.
     pub(crate) fn attacked() -> &'static Stage {
-        Stage::of_a_module("attacked", &Choice::Processes, &with_pods(), &[])
+        Stage::of_many_tests("attacked", &Choice::Processes, &with_pods(), &[])
     }
 
     /// The same for a test that breaks it.
@@ -87,7 +87,7 @@ impl Stage {
 
     /// One for tests that disturb others but not each other. A control plane with nothing to do takes a fifth of a processor, so there is one
     /// of these at a time: tests run in the order of their modules, and those that want the same one should be next to each other.
-    pub(crate) fn of_a_module(
+    pub(crate) fn of_many_tests(
         name: &'static str,
         choice: &Choice,
         options: &Options,
