@@ -109,5 +109,5 @@ fn after_any_edits_ads_are_what_new_ones_of_the_same_specs_are() {
         begun.elapsed().as_secs_f32()
     );
     assert!(failures.is_empty(), "{}\nthe controller says:\n{}", failures.join("\n\n"), stage.controller.log_tail());
-    assert!(sequences < SEQUENCES || figures.iter().all(|&figure| figure > 5), "much has happened");
+    assert!(sequences < SEQUENCES || figures.iter().all(|&figure| figure > 1), "much has happened");
 }

@@ -2,14 +2,13 @@
 //! words for what is put there and awaited.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use testbed::cluster::Choice;
-use testbed::control_plane::processes::end_all;
+use testbed::control_plane::processes::{Signal, end_all};
 use testbed::product::{self, Controller};
 use testbed::{Access, Cluster, Options, repository, until};
 
@@ -27,27 +26,30 @@ thread_local! {
 /// The stage of the tests that run.
 static CURRENT: Mutex<Option<Used>> = Mutex::new(None);
 
-/// A stage that somebody uses: its name, empty for that of a single test, and what keeps it until nobody does.
+/// A stage that somebody uses; its name is empty if it is that of a single test.
 #[derive(Clone)]
 struct Used {
     name: &'static str,
-    stage: &'static Stage,
-    _processes: Arc<OwnProcesses>,
+    stage: Arc<Ending>,
 }
 
-/// The processes of a folder, which end when the last test that uses them has ended. None of a cluster that is not ours.
-struct OwnProcesses(Option<PathBuf>);
+/// A stage that ends when the last test that uses it has ended: all its processes, or the controller on a cluster that is not ours.
+struct Ending(&'static Stage);
 
-impl Drop for OwnProcesses {
+impl Drop for Ending {
     fn drop(&mut self) {
-        self.0.as_deref().map(end_all);
+        let Ending(stage) = self;
+        match stage.cluster.control_plane() {
+            Some(plane) => end_all(plane.processes().folder()).ok(),
+            None => stage.controller.end(Signal::Terminate).ok(),
+        };
     }
 }
 
 impl Used {
     /// Keeps it until the thread of this test ends.
     fn of_this_test(self) -> &'static Stage {
-        let stage = self.stage;
+        let stage = self.stage.0;
         USED.with_borrow_mut(|used| used.push(self));
         stage
     }
@@ -95,7 +97,7 @@ impl Stage {
     ) -> &'static Stage {
         // A test stays on its stage, though others may have gone on to the next one.
         if let Some(used) = USED.with_borrow(|used| used.iter().find(|used| used.name == name).cloned()) {
-            return used.stage;
+            return used.stage.0;
         }
         let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
         let used = current.take().filter(|used| used.name == name);
@@ -114,8 +116,7 @@ impl Stage {
     }
 
     fn used(self, name: &'static str) -> Used {
-        let folder = self.cluster.control_plane().map(|plane| plane.processes().folder().to_path_buf());
-        Used { name, stage: Box::leak(Box::new(self)), _processes: Arc::new(OwnProcesses(folder)) }
+        Used { name, stage: Arc::new(Ending(Box::leak(Box::new(self)))) }
     }
 
     fn on(cluster: Cluster) -> Stage {
