@@ -279,18 +279,23 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         let needs = ads(port.incomplete, "needs partners of its own that are", "need partners of their own that are");
         return format!("port `{}`: {needs} missing", port.label);
     }
-    // Something was bound before it, and that is all there is.
-    if let Some(port) = unmatched.ports.iter().find(|port| port.candidates == 0 && port.other_kinds == 0) {
-        return format!(
-            "port `{}`: the ports before it need all ads that are open to this job's namespace",
-            port.label
-        );
-    }
-    if let Some(port) = unmatched.ports.iter().find(|port| port.candidates == 0) {
-        return no_candidates(port);
+    if let Some((place, port)) = unmatched.ports.iter().enumerate().find(|(_, port)| port.candidates == 0) {
+        // Something of this kind was bound before it, and that is all there is.
+        let is_needed = |before: &PortCount| kind_of(port).is_none() || kind_of(before) == kind_of(port);
+        return match unmatched.ports.iter().take(place).any(is_needed) {
+            true => {
+                format!("port `{}`: the ports before it need all ads that are open to this job's namespace", port.label)
+            }
+            false => no_candidates(port),
+        };
     }
     let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
     format!("each of the ports {} has candidates, but no combination of them is a gang", labels.join(", "))
+}
+
+/// The part of a constraint that says the kind, `.Type == "Machine"`, without the label.
+fn kind_of(port: &PortCount) -> Option<&str> {
+    port.conjuncts.iter().find(|part| part.is_kind)?.text.strip_prefix(port.label.as_str())
 }
 
 fn no_candidates(port: &PortCount) -> String {
