@@ -464,7 +464,7 @@ mod tests {
         let ports =
             "ports: [{label: a, constraint: a.Type == \"Machine\"}, {label: b, constraint: b.Type == \"Machine\"}]";
         let said = text("left", "j", &(MACHINE.to_owned() + &job(ports)));
-        let wanted = "port `b`: the ports before it need all ads that are open to this job's namespace\n";
+        let wanted = "port `b`: the ports before it need all ads of its kind that are open to this job's namespace\n";
         assert!(said.starts_with(&format!("job default/j waits: {wanted}")), "{said}");
     }
 

@@ -284,7 +284,11 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         let is_needed = |before: &PortCount| kind_of(port).is_none() || kind_of(before) == kind_of(port);
         return match unmatched.ports.iter().take(place).any(is_needed) {
             true => {
-                format!("port `{}`: the ports before it need all ads that are open to this job's namespace", port.label)
+                let ads = kind_of(port).map_or("ads", |_| "ads of its kind");
+                format!(
+                    "port `{}`: the ports before it need all {ads} that are open to this job's namespace",
+                    port.label
+                )
             }
             false => no_candidates(port),
         };

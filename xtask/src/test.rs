@@ -15,8 +15,8 @@ use crate::plane;
 /// Tests that start control planes of their own run side by side, at half a gigabyte each.
 const THREADS_MAX: usize = 4;
 
-/// What the tests read how much they are to do from, and what they find there for a thorough run: every fault at every write, every planted
-/// mistake, longer random histories, more random objects and edits. `docs/testing.md` says what each is.
+/// The environment of a thorough run: every fault at every write, every planted mistake, longer random histories, more random pools, objects
+/// and edits. Where a test reads one of these variables, a comment says what it does without it.
 const THOROUGH: [(&str, &str); 12] = [
     ("EDITS", "500"),
     ("GANGMATCH_CASES", "all"),

@@ -26,7 +26,7 @@ thread_local! {
 /// The stage of the tests that run.
 static CURRENT: Mutex<Option<Used>> = Mutex::new(None);
 
-/// A stage that somebody uses; its name is empty if it is that of a single test.
+/// A stage in use, with its name. The stage of a single test has none.
 #[derive(Clone)]
 struct Used {
     name: &'static str,
