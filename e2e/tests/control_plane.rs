@@ -154,7 +154,7 @@ fn a_job_runs_to_its_end_on_a_fake_node() {
 }
 
 #[test]
-fn the_chart_gives_the_controller_its_rights_and_no_others() {
+fn the_controller_leads_by_one_lease_and_reads_no_secret() {
     let plane = shared();
     product::install_chart(plane, &[]).unwrap();
     let controller = product::controller_kubeconfig(plane).unwrap();

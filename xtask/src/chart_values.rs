@@ -18,11 +18,14 @@ Installs the controller of gangmatch with its CustomResourceDefinitions, admissi
 installation. It needs Kubernetes 1.33 or newer, and Helm 3 or 4.
 
 ```sh
-helm upgrade --install gangmatch charts/gangmatch -n gangmatch-system --create-namespace
+helm upgrade --install gangmatch charts/gangmatch -n gangmatch-system --create-namespace --set image.repository=REGISTRY/gangmatch
 ```
 
-Run this command again with other values to change them. `values.schema.json` checks all values: a name that is not in the
-table below is an error.
+The chart of a release has its image in its values. There is no release yet: [build an image](../../docs/quickstart.md#1-install) and
+push it to your own registry.
+
+To change values later, use `helm upgrade` with `--reset-then-reuse-values` and `--set`. Without that flag, Helm forgets the values that
+you set before. `values.schema.json` checks all values: a name that is not in the table below is an error.
 
 [Upgrades](../../docs/upgrade.md) describes what an upgrade, a rollback and an uninstallation do to CustomResourceDefinitions
 and claims. [Operation](../../docs/operation.md) describes how the controller behaves with these values.

@@ -12,7 +12,7 @@ use crate::output::{line, noisy_step};
 use crate::{licenses, plane};
 
 /// The repository that the chart runs by default; the tag is the chart's version.
-const REPOSITORY: &str = "docker.io/gangmatch/controller";
+const REPOSITORY: &str = "registry.invalid/gangmatch";
 /// The programs in the image, by their packages. The first is what a container runs.
 const PROGRAMS: [(&str, &str); 2] = [("controller", "gangmatch-controller"), ("agent", "gangmatch-agent")];
 /// The user of the chart's pods, called `nonroot` in distroless images.

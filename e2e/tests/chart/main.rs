@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use testbed::{ControlPlane, Options, repository};
 
-use crate::rendered::{changes, helm, rendered};
+use crate::rendered::{changes, helm, rendered, yaml};
 
 struct Case {
     name: String,
@@ -116,6 +116,22 @@ fn values_that_the_schema_does_not_know_are_refused() {
     assert!(rendered(&["--set-json", objects]).unwrap_err().contains("apiVersion"));
     let competing = rendered(&["--set", "leaderElection.enabled=false"]).unwrap_err();
     assert!(competing.contains("without leaderElection.enabled there may be one controller only"), "{competing}");
+}
+
+#[test]
+fn agents_may_share_an_account_and_are_listed_once_each() {
+    let agents = |entries: &str| rendered(&["--set-json", &format!("agents=[{entries}]")]);
+    let of = |kind: &str| format!(r#"{{"kind":"{kind}","namespace":"2024","name":"1e3","serviceAccount":"7"}}"#);
+    let both = agents(&format!("{},{}", of("Machine"), of("License"))).unwrap();
+    let accounts: Vec<Value> = both
+        .split("\n---\n")
+        .map(yaml)
+        .filter(|object| object["kind"] == "ServiceAccount" && object["metadata"]["namespace"] == "2024")
+        .collect();
+    assert_eq!(accounts.len(), 1, "{both}");
+    assert_eq!(accounts[0]["metadata"]["name"], "7");
+    let twice = agents(&format!("{0},{0}", of("Machine"))).unwrap_err();
+    assert!(twice.contains("agents has two entries for Machine 2024/1e3"), "{twice}");
 }
 
 #[test]

@@ -92,7 +92,6 @@ fn two_tenants_share_by_weight_and_within_a_licence_quota() {
 fn mistakes_in_accounts_are_told_and_mended(stage: &'static Stage) {
     let chain = |number: u32| if number == 0 { json!({}) } else { json!({"parent": format!("d{}", number - 1)}) };
     (0..9).for_each(|number| apply(stage, "Account", &format!("d{number}"), &chain(number)));
-    apply(stage, "Account", "first", &json!({"submitter": {"namespace": "x"}}));
     let cases = [
         ("a", json!({"parent": "nobody"}), "ParentMissing", json!({})),
         ("own", json!({"parent": "own"}), "ParentLoop", json!({})),
@@ -105,13 +104,18 @@ fn mistakes_in_accounts_are_told_and_mended(stage: &'static Stage) {
         testbed::until(&format!("account {name} to be told {reason}"), 3 * LIMIT, is_told).unwrap();
     };
     cases.iter().for_each(|(name, wrong, ..)| apply(stage, "Account", name, wrong));
-    apply(stage, "Account", "second", &json!({"submitter": {"namespace": "x"}}));
+    // The older one of the two is charged; of two that were created in the same second, the one with the smaller uid.
+    ["one", "other"].iter().for_each(|name| apply(stage, "Account", name, &json!({"submitter": {"namespace": "x"}})));
+    let age = |name: &&str| ["/metadata/creationTimestamp", "/metadata/uid"].map(|path| text(&account(stage, name), path));
+    let mut by_age = ["one", "other"];
+    by_age.sort_by_key(age);
+    let [older, younger] = by_age;
     cases.iter().for_each(|(name, _, reason, _)| told(name, reason));
-    told("second", "DuplicateSubmitter");
+    told(younger, "DuplicateSubmitter");
     cases.iter().for_each(|(name, .., right)| apply(stage, "Account", name, right));
-    stage.cluster.kubectl_text(&["delete", "gma", "first"], None).unwrap();
+    stage.cluster.kubectl_text(&["delete", "gma", older], None).unwrap();
     cases.iter().for_each(|(name, ..)| told(name, "Accepted"));
-    told("second", "Accepted");
+    told(younger, "Accepted");
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub struct Settings {
 /// An image of one layer.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// The registry, repository and tag: `docker.io/gangmatch/controller:0.1.0`.
+    /// The registry, repository and tag: `registry.invalid/gangmatch:0.1.0`.
     pub name: String,
     /// The architecture as Go names it: `amd64`.
     pub architecture: String,
