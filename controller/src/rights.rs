@@ -152,8 +152,10 @@ const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
     (&["list", "watch", "create", "delete"], OURS, "accounts", None),
     (READ, OURS, "poolpolicies", None),
     (READ, "", "namespaces", None),
-    (READ, "", "nodes", None),
+    (&["list", "watch", "advertise"], "", "nodes", None),
     (READ, "coordination.k8s.io", "leases", None),
+    (&["create"], "events.k8s.io", "events", None),
+    (&["impersonate"], OURS, "machines", Some("owner")),
     (&["patch"], OURS, "jobs", Some("status")),
     (&["patch"], OURS, "machines", Some("status")),
     (&["patch"], OURS, "licenses", Some("status")),
@@ -172,8 +174,12 @@ const EVERYWHERE: &[(&[&str], &str, &str, Option<&str>)] = &[
 
 /// The same where workloads are started.
 const OF_WORK: &[(&[&str], &str, &str, Option<&str>)] = &[
+    (&["create"], OURS, "jobs", None),
+    (&["impersonate"], OURS, "jobs", Some("owner")),
     (&["get", "list", "watch", "create", "patch", "delete"], "batch", "jobs", None),
-    (&["list", "watch", "delete"], "", "pods", None),
+    (&["patch"], "batch", "jobs", Some("status")),
+    (&["get", "list", "watch", "patch", "delete"], "jobset.x-k8s.io", "jobsets", None),
+    (&["get", "list", "watch", "patch", "delete"], "", "pods", None),
 ];
 
 fn needs(scope: &WorkloadScope) -> Vec<Need> {
@@ -239,6 +245,10 @@ fn in_words(missing: &[String]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -261,5 +271,27 @@ mod tests {
         let words: Vec<String> = two.iter().map(Need::text).collect();
         assert!(words.contains(&"patch jobs.batch in namespace eda".to_owned()), "{words:?}");
         assert!(words.contains(&"patch matches/status.gangmatch.dev".to_owned()), "{words:?}");
+    }
+
+    #[test]
+    fn the_rights_that_are_needed_are_those_of_the_chart() {
+        let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/install.yaml")).unwrap();
+        let role = "kind: ClusterRole\nmetadata:\n  name: gangmatch\n";
+        let rules = manifest.split("\n---\n").find(|object| object.contains(role)).unwrap();
+        let rules = rules.split_once("\nrules:\n").unwrap().1;
+        let list = |rule: &str, key: &str| -> Vec<String> {
+            let line = rule.lines().find_map(|line| line.trim_start().strip_prefix(key)).unwrap();
+            line.trim_matches(['[', ']']).split(", ").map(|word| word.trim_matches('"').to_owned()).collect()
+        };
+        let mut granted = BTreeSet::new();
+        for rule in rules.split("- apiGroups: ").skip(1) {
+            let group = rule.lines().next().unwrap().trim_matches(['[', ']', '"']);
+            for resource in list(rule, "resources: ") {
+                let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+                granted.extend(list(rule, "verbs: ").iter().map(|verb| format!("{verb} {resource}{group}")));
+            }
+        }
+        let needed: BTreeSet<String> = needs(&WorkloadScope::Everywhere).iter().map(Need::text).collect();
+        assert_eq!(needed, granted);
     }
 }

@@ -28,14 +28,14 @@ pub struct ClaimEntry {
     #[schemars(length(min = 1, max = 63))]
     pub share: Option<String>,
 
-    /// The attributes of the requester that the ad of the offer reads, for the agent; at most 32. Example: {Owner:
-    /// raman, Cmd: sim_app}
+    /// The attributes of the requester that the ad of the offer reads, for the agent; at most 32, of at most 1024 bytes
+    /// each and 2048 bytes together. Example: {Owner: raman, Cmd: sim_app}
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(schema_with = "schemas::free_object", extend("maxProperties" = 32))]
     pub requester: BTreeMap<String, Value>,
 
-    /// The members of the gang, as kind namespace/name; of more than 16 the first 15, and how many more. Example: [Job
-    /// grid/sim, License eda/sim]
+    /// The members of the gang, as kind namespace/name; of more than 16, or of more than 1024 bytes
+    /// together, the first ones and how many more. Example: [Job grid/sim, License eda/sim]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("maxItems" = 16, "x-kubernetes-list-type" = "atomic"), inner(length(max = 330)))]
     pub members: Vec<String>,

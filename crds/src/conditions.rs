@@ -136,7 +136,7 @@ pub mod reasons {
     /// No pod was ready or finished in time; also why a Match was released.
     pub const START_TIMED_OUT: &str = "StartTimedOut";
 
-    // Reasons of a Job's `Finished`; the first three also of a Match's `Released`.
+    // Reasons of a Job's `Finished`; the first two also of a Match's `Released`.
 
     /// The workload succeeded.
     pub const COMPLETED: &str = "Completed";
@@ -217,7 +217,7 @@ pub mod reasons {
     pub const JOB_DELETED: &str = "JobDeleted";
     /// The Match was deleted.
     pub const MATCH_DELETED: &str = "MatchDeleted";
-    /// An offer was deleted.
+    /// An offer was deleted, or one with an agent has lost the claim's entry.
     pub const MEMBER_LOST: &str = "MemberLost";
     /// An owner set stopPolicy HoldAndDrain.
     pub const EVICTED: &str = "Evicted";

@@ -95,7 +95,7 @@ pub struct JobStatus {
     #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub finished_at: Option<Time>,
 
-    /// The conditions Accepted, Matched, Claimed, Started and Finished. Example: [{type: Matched, status: "False",
+    /// The conditions Accepted, Matched, Claimed, Started, Preempted and Finished. Example: [{type: Matched, status: "False",
     /// reason: NoCandidates}]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schemas::conditions")]

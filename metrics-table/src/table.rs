@@ -30,9 +30,9 @@ metrics! {
          was faster), `fenced` (not sent, or refused, because another replica leads), `busy` (429, 503), `missing`, `exists`, `unknown` (no \
          answer, or one that says nothing about the object)";
     REQUESTS_IN_FLIGHT: "requests_in_flight", Gauge, ["kind"], "requests",
-        "Requests that are running";
+        "Requests that are running; `read` or `write`";
     REQUEST_DURATION: "request_duration_seconds", Histogram, ["kind"], "seconds",
-        "The duration of requests, including the time in the queue";
+        "The duration of requests (`read` or `write`), including the time in the queue";
     STATUSES_NOT_WRITTEN: "statuses_not_written", Counter, [], "statuses",
         "Status writes that failed and are retried";
 
@@ -145,7 +145,7 @@ metrics! {
     NOMINATIONS: "nominations", Gauge, ["kind"], "jobs",
         "Jobs for which offers are held, while gangs are preempted for them (`Preemption`) or end by themselves (`Reservation`)";
     NOMINATIONS_ENDED: "nominations_ended", Counter, ["kind", "outcome"], "nominations",
-        "Nominations that have ended, by kind and outcome; with `mode: DryRun`, decisions to preempt that were only told (`DryRun`)";
+        "Nominations that have ended, by kind and outcome (`Claimed`, `Elsewhere`, `Withdrawn`, `Expired`, `Changed`, `Taken`); with `mode: DryRun`, decisions to preempt that were only told (`DryRun`)";
     NOMINATIONS_OVERDUE: "nominations_overdue", Gauge, [], "jobs",
         "Jobs for which offers are held for a minute longer than the PoolPolicy permits: the nomination could not be taken out";
     PREEMPTIONS: "preemptions", Counter, ["mode"], "gangs",

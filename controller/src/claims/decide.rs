@@ -1,6 +1,7 @@
 //! The decision: commit, abort or release, the refusals that lead to it, and the job notified.
 
 use claiming::{Event, Reason};
+use crds::conditions::{self, types};
 use crds::{AskWhen, ClaimEntry, Decision, Job, Match, StopPolicy, Vote, VoteRetry};
 use pool::Objects;
 
@@ -167,8 +168,12 @@ impl Step<'_> {
         };
         let metrics = &self.context.metrics.claims;
         metrics.decided(decision, reason.unwrap_or("AllReserved"));
-        let first = self.view.found.as_ref().is_some_and(|found| found.spec.attempt <= 1);
-        let created = self.job().and_then(|job| job.metadata.creation_timestamp.clone()).filter(|_| first);
+        // From its first claim on, a job says whether its work has started.
+        let was_claimed = |job: &Job| {
+            job.status.as_ref().is_some_and(|status| conditions::find(&status.conditions, types::STARTED).is_some())
+        };
+        let created =
+            self.job().filter(|job| !was_claimed(job)).and_then(|job| job.metadata.creation_timestamp.clone());
         if let (Decision::Committed, Some(created)) = (to, created) {
             let waited = self.context.clock.now().duration_since(created.0);
             metrics.wait_duration.observe(waited.as_secs_f64().max(0.0));

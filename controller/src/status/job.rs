@@ -155,6 +155,9 @@ pub(crate) fn job_freed(job: &Job, ended: &Ended, now: Timestamp) -> JobStatus {
         draft.status.started_at = None;
     }
     match ended.reason {
+        Reason::Done if ended.aborted => {
+            draft.finish(reasons::CANCELLED, "spec.done was set before the job was claimed");
+        }
         Reason::Done if job.spec.workload.is_some() => {
             draft.finish(reasons::CANCELLED, "spec.done was set before the workload had ended");
         }
