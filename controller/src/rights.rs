@@ -275,7 +275,8 @@ mod tests {
 
     #[test]
     fn the_rights_that_are_needed_are_those_of_the_chart() {
-        let manifest = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/install.yaml")).unwrap();
+        let manifest =
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/install.yaml")).unwrap();
         let role = "kind: ClusterRole\nmetadata:\n  name: gangmatch\n";
         let rules = manifest.split("\n---\n").find(|object| object.contains(role)).unwrap();
         let rules = rules.split_once("\nrules:\n").unwrap().1;

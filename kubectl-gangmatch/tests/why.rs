@@ -469,6 +469,13 @@ mod tests {
     }
 
     #[test]
+    fn a_job_with_a_guarantee_is_first_in_line() {
+        prints("guaranteed", &["queue", "-f", "guaranteed.yaml"]);
+        let said = String::from_utf8(run(&["why", "a", "-n", "cfd", "-f", "guaranteed.yaml"]).stdout).unwrap();
+        assert!(said.contains("Place in line: 2 of 2."), "{said}");
+    }
+
+    #[test]
     fn a_misspelled_label_or_kind_is_told_in_the_reason() {
         let said = text(
             "gpu",

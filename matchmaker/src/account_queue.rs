@@ -287,11 +287,18 @@ impl<'s> AccountQueue<'s> {
         is_served
     }
 
-    /// Charges the account of the root that was served last for a gang of one charge. Returns whether it is served.
+    /// Charges the account of the root that was served last for a gang of one charge; if the turn is one of guarantees, the gang has one of each
+    /// counter of which something is still guaranteed. Returns whether it is served.
     pub(crate) fn serve_any(&mut self) -> bool {
-        let mut takes = NumberedAmounts::default();
-        self.order.quotas().add_gang(1_000_000, &mut takes);
-        self.turn.take().is_some_and(|turn| self.order.found_numbered(turn, &takes))
+        let Some(turn) = self.turn.take() else { return false };
+        let (mut takes, quotas) = (NumberedAmounts::default(), self.order.quotas());
+        quotas.add_gang(1_000_000, &mut takes);
+        if turn.pass == Pass::Guarantee {
+            let of_every_gang = [quotas.gangs_number(), quotas.charge_number()];
+            let others = quotas.open_guarantees(turn.leaf).filter(|number| !of_every_gang.contains(number));
+            others.for_each(|number| takes.add(number, 1));
+        }
+        self.order.found_numbered(turn, &takes)
     }
 
     /// The quota that forbids the root that was served last every gang, if one does.

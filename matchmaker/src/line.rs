@@ -16,7 +16,7 @@ use crate::queue::Queue;
 use crate::why_not::QuotaExceeded;
 
 /// The waiting roots in the order in which they are served if each of them gets a gang. What a root gets counts for its submitter, or for its
-/// account, when the next one is chosen; with accounts, every gang counts as one charge.
+/// account, when the next one is chosen; with accounts, every gang counts as one charge, and as one of each thing that is guaranteed to its account.
 #[must_use]
 pub fn service_order(snapshot: &Snapshot) -> Vec<AdId> {
     let mut line = Line::of(snapshot);

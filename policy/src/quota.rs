@@ -316,6 +316,16 @@ impl<'t> Quotas<'t> {
         self.guaranteed(path).any(|node| self.tables.iter().any(|(_, table)| table.has_min && is_open(table, node)))
     }
 
+    /// The numbers of the counters of which something guaranteed is not held yet, at some account at or above this leaf.
+    pub fn open_guarantees(&self, leaf: Node) -> impl Iterator<Item = usize> {
+        let path = self.tree.path(leaf);
+        let is_open = |table: &Table, node: &Node| table.rows.get(node.place()).is_some_and(Row::is_open);
+        let tables = self.tables.iter().enumerate().filter(|(_, (_, table))| table.has_min);
+        tables
+            .filter(move |(_, (_, table))| self.guaranteed(path).any(|node| is_open(table, node)))
+            .map(|(number, _)| number)
+    }
+
     /// A gang at this leaf holds so much from now on. Takes time proportional to the depth of the tree.
     pub fn take(&mut self, leaf: Node, takes: &Amounts) {
         self.change(self.tree.path(leaf), self.numbered(takes).iter());

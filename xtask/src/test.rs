@@ -16,7 +16,7 @@ use crate::plane;
 const THREADS_MAX: usize = 4;
 
 /// The environment of a thorough run: every fault at every write, longer random histories, more random pools, objects and edits. Where a test reads one of these variables, a comment says what it does without it.
-const THOROUGH: [(&str, &str); 11] = [
+const THOROUGH: [(&str, &str); 12] = [
     ("EDITS", "500"),
     ("GANGMATCH_CASES", "all"),
     ("GANGMATCH_FAIRNESS", "all"),
@@ -24,6 +24,7 @@ const THOROUGH: [(&str, &str); 11] = [
     ("GANGMATCH_HISTORIES", "1000"),
     ("GANGMATCH_PLAYS", "all"),
     ("GANGMATCH_SET", "32"),
+    ("GANGMATCH_SIMULATED", "100000"),
     ("GANGMATCH_TAKEOVER", "2000"),
     ("OLDEST_KUBERNETES", "1"),
     ("REGRESSION", "200"),

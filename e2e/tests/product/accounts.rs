@@ -2,18 +2,19 @@
 
 use serde_json::{Value, json};
 
+use crate::paths::{GROUP, place_of};
 use crate::stage::{LIMIT, Namespace, Stage, condition, job, license, machine, text};
 
 /// An object that is not in a namespace.
 fn apply(stage: &Stage, kind: &str, name: &str, spec: &Value) {
     let object =
         json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
-    stage.cluster.kubectl_text(&["apply", "-f", "-"], Some(&object.to_string())).unwrap();
+    stage.cluster.requests().unwrap().apply(&place_of("", &object).unwrap(), &object).unwrap();
 }
 
+/// Nothing, if there is none.
 fn account(stage: &Stage, name: &str) -> Value {
-    let printed = stage.cluster.kubectl_text(&["get", "gma", name, "--ignore-not-found", "-o", "json"], None).unwrap();
-    serde_json::from_str(&printed).unwrap_or_default()
+    stage.cluster.requests().unwrap().get(&format!("{GROUP}/accounts/{name}")).unwrap_or_default()
 }
 
 /// How many jobs of a tenant are claimed.
@@ -106,7 +107,8 @@ fn mistakes_in_accounts_are_told_and_mended(stage: &'static Stage) {
     cases.iter().for_each(|(name, wrong, ..)| apply(stage, "Account", name, wrong));
     // The older one of the two is charged; of two that were created in the same second, the one with the smaller uid.
     ["one", "other"].iter().for_each(|name| apply(stage, "Account", name, &json!({"submitter": {"namespace": "x"}})));
-    let age = |name: &&str| ["/metadata/creationTimestamp", "/metadata/uid"].map(|path| text(&account(stage, name), path));
+    let age =
+        |name: &&str| ["/metadata/creationTimestamp", "/metadata/uid"].map(|path| text(&account(stage, name), path));
     let mut by_age = ["one", "other"];
     by_age.sort_by_key(age);
     let [older, younger] = by_age;
@@ -124,16 +126,16 @@ fn a_mistake_in_the_policy_is_told_and_a_tenant_may_not_read_accounts() {
     apply(stage, "PoolPolicy", "pool", &json!({"counters": [{"name": "sim", "constraint": "App =="}]}));
     let here = stage.namespace("told");
     let told = here.until("the policy to be looked at", || {
-        let printed = stage.cluster.kubectl_text(&["get", "gmp", "pool", "-o", "json"], None).unwrap();
-        let found = condition(&serde_json::from_str(&printed).unwrap(), "Accepted");
+        let policy = stage.cluster.requests().unwrap().get(&format!("{GROUP}/poolpolicies/pool")).unwrap();
+        let found = condition(&policy, "Accepted");
         (!found.0.is_empty()).then_some(found)
     });
     assert_eq!((told.0.as_str(), told.1.as_str()), ("False", "ParseError"));
     assert!(told.2.starts_with("spec.counters, counter `sim`, constraint: line 1, column "), "{}", told.2);
     mistakes_in_accounts_are_told_and_mended(stage);
     let other = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy", "metadata": {"name": "other"}, "spec": {}});
-    let output = stage.cluster.kubectl(&["create", "-f", "-"], Some(&other.to_string())).unwrap();
-    let refusal = String::from_utf8_lossy(&output.stderr).into_owned();
+    let refusal =
+        stage.cluster.requests().unwrap().create(&format!("{GROUP}/poolpolicies"), &other).unwrap_err().message;
     assert!(refusal.contains("there is one PoolPolicy, named pool"), "{refusal}");
     let tenants = stage.tenants("accounts");
     for arguments in [["get", "gma"], ["get", "gmp"]] {

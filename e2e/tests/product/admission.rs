@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use testbed::control_plane::processes::Signal;
-use testbed::{product, repository};
+use testbed::{Requests, ServerRefusal, product, repository};
 
 use crate::agents::rights;
+use crate::paths::{collection_of, path_of, place_of};
 use crate::stage::{Namespace, Stage, job, license, machine, name, text};
 
 /// Where the table is, and the lines around it.
@@ -26,15 +27,23 @@ const NO_STATUS: &str = "only the controller can write a status, and the agent n
 struct Principal<'n> {
     column: &'static str,
     user: String,
-    kubeconfig: Option<PathBuf>,
+    requests: Requests,
     here: &'n Namespace,
 }
 
-/// One row: what is asked for, as arguments of kubectl and an object.
+/// One row.
 struct Row {
     what: &'static str,
-    arguments: Vec<String>,
-    object: Option<Value>,
+    request: Asked,
+}
+
+/// What is asked for: of objects such as `gmj/held`, `HERE` being the namespace, and of whole ones.
+enum Asked {
+    Read(&'static [&'static str]),
+    Create(Value),
+    Change(String, Value),
+    Delete(String),
+    WriteStatus(Value),
 }
 
 /// What the API server answers.
@@ -47,26 +56,22 @@ enum Answer {
     Refused(String),
 }
 
-fn row(what: &'static str, arguments: &str, object: Option<Value>) -> Row {
-    Row { what, arguments: arguments.split_whitespace().map(str::to_owned).collect(), object }
-}
-
 fn create(what: &'static str, object: Value) -> Row {
-    row(what, "create -f -", Some(object))
+    Row { what, request: Asked::Create(object) }
 }
 
 fn patch(what: &'static str, object: &str, patch: &Value) -> Row {
-    let mut row = row(what, &format!("patch {object} --type=merge"), None);
-    row.arguments.extend(["-p".to_owned(), patch.to_string()]);
-    row
+    Row { what, request: Asked::Change(object.to_owned(), patch.clone()) }
 }
 
-/// A write of a status. By server-side apply, since `kubectl patch` reads the status first, to which the controller has no right.
+fn delete(what: &'static str, object: &str) -> Row {
+    Row { what, request: Asked::Delete(object.to_owned()) }
+}
+
 fn write_status(what: &'static str, kind: &str, name: &str, status: &Value) -> Row {
     let object =
         json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "status": status});
-    let apply = "apply --server-side --force-conflicts --field-manager=table --subresource=status -f -";
-    row(what, apply, Some(object))
+    Row { what, request: Asked::WriteStatus(object) }
 }
 
 fn ad(kind: &str, name: &str, more: &Value) -> Value {
@@ -100,7 +105,10 @@ fn rows(matched: &Value) -> Vec<Row> {
     let claims = json!([{"apiGroups": ["gangmatch.dev"], "resources": ["matches/claims"], "verbs": ["update"]}]);
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "new"}, "rules": claims});
     vec![
-        row("read Jobs, Machines, Licenses and Matches", "get gmj,gmm,gml,gmatch", None),
+        Row {
+            what: "read Jobs, Machines, Licenses and Matches",
+            request: Asked::Read(&["gmj", "gmm", "gml", "gmatch"]),
+        },
         create("create a Job", ad("Job", "new", &json!({}))),
         create("create a Job with `spec.owner: mallory`", ad("Job", "new", &json!({"owner": "mallory"}))),
         patch("change `spec.owner` of a Job", "gmj/held", &json!({"spec": {"owner": "mallory"}})),
@@ -108,14 +116,14 @@ fn rows(matched: &Value) -> Vec<Row> {
         patch("change `spec.gangRank` of a Job of another user", "gmj/held", &json!({"spec": {"gangRank": "1"}})),
         create("create a Job with `spec.workload.jobTemplate`", ad("Job", "new", &template)),
         create("create a Job with `spec.workload.workloadRef` to a Pod", ad("Job", "new", &by_reference)),
-        row("delete a Job", "delete gmj/held", None),
+        delete("delete a Job", "gmj/held"),
         write_status("write the status of a Job", "Job", "held", &json!({"phase": "Claimed"})),
         create("create a Machine", ad("Machine", "new", &json!({}))),
         create("create a Machine with `spec.nodeName`", ad("Machine", "new", &json!({"nodeName": "n1"}))),
         create("create a Machine with `spec.owner: mallory`", ad("Machine", "new", &json!({"owner": "mallory"}))),
         patch("change `spec.constraint` of a Machine", "gmm/m", &json!({"spec": {"constraint": "false"}})),
         create("create a License", ad("License", "new", &json!({"capacity": {"seats": 1}}))),
-        row("delete a License", "delete gml/l", None),
+        delete("delete a License", "gml/l"),
         create("create a MachineClass", ad("MachineClass", "new", &json!({"namespace": "default", "selector": {}}))),
         write_status("add an entry to `status.claims` of a License", "License", "spare", &entry),
         write_status("write `status.attributes` of a Machine that names an agent", "Machine", "asked", &told),
@@ -123,7 +131,7 @@ fn rows(matched: &Value) -> Vec<Row> {
         create("create a Match", copy),
         patch("change `spec` of a Match", &found, &json!({"spec": {"rank": "7"}})),
         write_status("write the status of a Match", "Match", &name(matched), &condition),
-        row("delete a Match", &format!("delete {found}"), None),
+        delete("delete a Match", &found),
         create("create a batch Job with the label `gangmatch.dev/match-uid`", batch(&marked, &json!({}))),
         create(
             "create a batch Job with the annotation `gangmatch.dev/created-by: mallory`",
@@ -147,33 +155,38 @@ fn rows(matched: &Value) -> Vec<Row> {
     ]
 }
 
+/// The answer of the API server, which changes nothing.
+fn answer(principal: &Principal<'_>, asked: &Asked) -> Result<Value, ServerRefusal> {
+    let (requests, here) = (&principal.requests, principal.here.name.as_str());
+    let path = |object: &str| path_of(here, &object.replace("HERE", here)).unwrap();
+    match asked {
+        Asked::Read(kinds) => {
+            let mut lists = kinds.iter().map(|kind| requests.get(&path(kind)));
+            lists.try_fold(Value::Null, |_, list| list)
+        }
+        Asked::Create(object) => {
+            let path = collection_of(here, object).unwrap();
+            requests.create(&format!("{path}?dryRun=All&fieldValidation=Strict"), object)
+        }
+        Asked::Change(object, patch) => requests.merge(&format!("{}?dryRun=All", path(object)), patch),
+        Asked::Delete(object) => requests.delete(&format!("{}?dryRun=All", path(object))).map(|()| Value::Null),
+        Asked::WriteStatus(object) => {
+            requests.apply(&format!("{}/status?dryRun=All", place_of(here, object).unwrap()), object)
+        }
+    }
+}
+
 fn ask(principal: &Principal<'_>, row: &Row) -> Answer {
     let here = principal.here;
-    let mut arguments: Vec<String> = vec!["-n".to_owned(), here.name.clone()];
-    if let Some(kubeconfig) = &principal.kubeconfig {
-        arguments.extend(["--kubeconfig".to_owned(), kubeconfig.display().to_string()]);
-    }
-    arguments.extend(row.arguments.iter().map(|argument| argument.replace("HERE", &here.name)));
-    if row.arguments.first().is_some_and(|verb| verb != "get") {
-        arguments.push("--dry-run=server".to_owned());
-    }
-    if row.arguments.first().is_some_and(|verb| ["create", "patch", "apply"].contains(&verb.as_str())) {
-        arguments.extend(["-o".to_owned(), "json".to_owned()]);
-    }
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let object = row.object.as_ref().map(Value::to_string);
-    let output = here.access().kubectl(&arguments, object.as_deref()).unwrap();
-    if output.status.success() {
-        let made = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
-        return Answer::Yes(text(&made, "/spec/owner"));
-    }
-    let refusal = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let refusal = match answer(principal, &row.request) {
+        Ok(made) => return Answer::Yes(text(&made, "/spec/owner")),
+        Err(refusal) => refusal.message,
+    };
     if refusal.contains("cannot ") && refusal.contains("User \"") && !refusal.contains("denied request") {
         return Answer::NoRight;
     }
     let words = refusal.rsplit_once("denied request: ").map_or(refusal.as_str(), |(_, words)| words);
-    let words =
-        words.rsplit_once(" is invalid: ").or(words.rsplit_once("\"STDIN\": ")).map_or(words, |(_, words)| words);
+    let words = words.rsplit_once(" is invalid: ").map_or(words, |(_, words)| words);
     let first = words.lines().map(|line| line.trim_start_matches("* ")).find(|line| !line.is_empty());
     let first = first.unwrap_or("");
     // Two policies refuse others than agents this, and which of them an API server names differs from one to the next.
@@ -241,14 +254,14 @@ fn furnish(here: &Namespace) -> Value {
         .concat(),
     );
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": pod_spec()});
-    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+    here.create(&pod.to_string());
     here.wait("gmj/held", "Claimed");
     here.list("gmatch").remove(0)
 }
 
 #[test]
 fn every_cell_of_the_table_is_what_the_api_server_answers() {
-    let stage = Stage::own();
+    let stage = Stage::shared();
     let tenants = stage.tenants("admission");
     let (a, b, d) = (&tenants.a, &tenants.b, &tenants.d);
     let matches: Vec<(String, Value)> = [a, b, d].map(|here| (here.name.clone(), furnish(here))).into();
@@ -256,7 +269,7 @@ fn every_cell_of_the_table_is_what_the_api_server_answers() {
     let principal = |column, user: &str, kubeconfig: Option<PathBuf>, here| Principal {
         column,
         user: user.to_owned(),
-        kubeconfig,
+        requests: Requests::of(&kubeconfig.unwrap_or_else(|| stage.cluster.kubeconfig().to_owned())).unwrap(),
         here,
     };
     let user = |user| stage.cluster.user(user, &[]).unwrap();

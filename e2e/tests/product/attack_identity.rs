@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 use testbed::control_plane::stages::{ENDS, RUNS_FOR};
 use testbed::product::create_fake_node;
+use testbed::tenants::bind;
 
 use crate::stage::{Namespace, Stage, license, name, text};
 
@@ -14,21 +15,9 @@ const MARK: &str = "gangmatch.dev/match-uid";
 pub(crate) fn with_users(test: &str, users: &[(&str, &str)]) -> Namespace {
     let here = Stage::attacked().namespace(test);
     for (user, role) in users {
-        bind(&here, user, role);
+        bind(here.access(), user, &here.name, role).unwrap();
     }
     here
-}
-
-fn bind(here: &Namespace, user: &str, role: &str) {
-    let binding = format!("{user}-{role}");
-    here.kubectl(
-        &["create", "rolebinding", &binding, &format!("--clusterrole={role}"), &format!("--user={user}")],
-        None,
-    );
-    here.until("the right to be there", || {
-        let asked = ["-n", &here.name, "auth", "can-i", "get", "gmj", "--as", user];
-        here.access().kubectl(&asked, None).unwrap().status.success().then_some(())
-    });
 }
 
 /// kubectl as a user: what it printed, or why it was refused.
@@ -41,11 +30,11 @@ pub(crate) fn as_user(here: &Namespace, user: &str, arguments: &[&str], stdin: O
 
 /// What a user is told who creates this, and is not let.
 fn refused(here: &Namespace, user: &str, object: &Value) -> String {
-    as_user(here, user, &["create", "-f", "-"], Some(&object.to_string())).unwrap_err()
+    here.create_as(user, &object.to_string()).unwrap_err()
 }
 
 fn create(here: &Namespace, object: &Value) {
-    here.kubectl(&["create", "-f", "-"], Some(&object.to_string()));
+    here.create(&object.to_string());
 }
 
 /// What is in the template of a batch Job whose pods end like this.
@@ -145,13 +134,7 @@ fn a5_a_label_of_another_namespace_ends_nobodys_job() {
         assert!(told.contains(word), "{told}");
     }
     // What is there already is not marked later.
-    as_user(
-        &far,
-        "bob",
-        &["create", "-f", "-"],
-        Some(&batch("own", &json!({}), &json!({"suspend": true})).to_string()),
-    )
-    .unwrap();
+    far.create_as("bob", &batch("own", &json!({}), &json!({"suspend": true})).to_string()).unwrap();
     let told = as_user(&far, "bob", &["label", "job.batch/own", &format!("{MARK}={}", claim.1)], None).unwrap_err();
     assert!(told.contains("written by"), "{told}");
     // If the policies were not there: one that ends well, one that is held, one that another controller manages, and a pod.
@@ -229,7 +212,7 @@ fn a7_a_name_that_is_taken_is_told_and_not_adopted() {
     here.apply(&waits.to_string());
     let uid = text(&here.get("gmj/j"), "/metadata/uid");
     let first = crds::match_name("j", &uid, 1);
-    as_user(&here, "bob", &["create", "-f", "-"], Some(&batch(&first, &json!({}), &json!({})).to_string())).unwrap();
+    here.create_as("bob", &batch(&first, &json!({}), &json!({})).to_string()).unwrap();
     here.merge("gmj/j", r#"{"spec": {"suspend": false}}"#);
     here.apply(&license("l", "sim", 1, 1));
     here.until("an Event", || {
@@ -292,14 +275,14 @@ fn a9_a_template_asks_for_nothing_that_the_controller_believes() {
     .enumerate()
     {
         let asked = job(&format!("j{number}"), &workload).to_string();
-        as_user(&here, "bob", &["create", "-f", "-"], Some(&asked)).unwrap();
+        here.create_as("bob", &asked).unwrap();
         let message = here.wait_reason(&format!("gmj/j{number}"), "Accepted", "WorkloadInvalid");
         assert!(message.contains(&format!("spec.workload.jobTemplate{place}")), "{message}");
     }
     // What is made from a good one says whose it is.
     here.apply(&license("l", "sim", 1, 1));
     create_fake_node(here.access(), &format!("n-{}", here.name)).unwrap();
-    as_user(&here, "bob", &["create", "-f", "-"], Some(&job("good", &never_ending()).to_string())).unwrap();
+    here.create_as("bob", &job("good", &never_ending()).to_string()).unwrap();
     here.wait("gmj/good", "jsonpath={.status.phase}=Running");
     let made = here.list("jobs.batch");
     assert_eq!(text(&made[0], "/metadata/annotations/gangmatch.dev~1created-by"), "bob");
@@ -315,13 +298,7 @@ fn a16_pods_of_a_batch_job_are_whose_the_batch_job_is() {
     pods["metadata"]["labels"] = json!({"gangmatch.dev/ad": "needs", "app": "sim"});
     // without a label of its own a batch Job gets those of its pods
     let forged = json!({"labels": {"team": "sim"}, "annotations": {"gangmatch.dev/created-by": "alice"}});
-    as_user(
-        &here,
-        "bob",
-        &["create", "-f", "-"],
-        Some(&batch("mine", &forged, &json!({"template": pods})).to_string()),
-    )
-    .unwrap();
+    here.create_as("bob", &batch("mine", &forged, &json!({"template": pods})).to_string()).unwrap();
     let asks =
         here.until("a Job that asks for its pod", || here.list("gmj").into_iter().find(|job| name(job) != "needs"));
     assert_eq!(text(&asks, "/spec/owner"), "bob", "neither the controller of batch Jobs nor who was written down");
@@ -331,7 +308,7 @@ fn a16_pods_of_a_batch_job_are_whose_the_batch_job_is() {
         "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": {
             "metadata": {"labels": {"app": "web", "gangmatch.dev/ad": "needs"}},
             "spec": {"containers": [{"name": "web", "image": "web:1"}]}}}});
-    as_user(&here, "bob", &["create", "-f", "-"], Some(&set.to_string())).unwrap();
+    here.create_as("bob", &set.to_string()).unwrap();
     let all = here.until("its pod to be told", || {
         let all = here.kubectl(&["describe", "pods", "-l", "app=web"], None);
         all.contains("OwnerUnknown").then_some(all)
@@ -403,7 +380,7 @@ fn a4_everything_in_one_namespace_is_not_the_controller() {
     assert!(bound.as_ref().is_err_and(|told| told.contains("in the whole cluster")), "{bound:?}");
     let mut owned = job("owned", &never_ending());
     owned["spec"]["owner"] = json!("alice");
-    as_user(&here, "star", &["create", "-f", "-"], Some(&owned.to_string())).unwrap();
+    here.create_as("star", &owned.to_string()).unwrap();
     assert_eq!(text(&here.get("gmj/owned"), "/spec/owner"), "star");
     // A role that has nothing to do with it is given as ever.
     as_user(&here, "star", &["create", "role", "reader", "--verb=get", "--resource=pods"], None).unwrap();
@@ -513,13 +490,7 @@ fn e4_status_requests_write_neither_marks_nor_creators() {
 #[test]
 fn e5_an_owner_reference_makes_nobody_the_owner_of_anothers_job() {
     let here = with_users("e5", &[("bob", "edit"), ("alice", "edit")]);
-    as_user(
-        &here,
-        "alice",
-        &["create", "-f", "-"],
-        Some(&batch("hers", &json!({}), &json!({"suspend": true})).to_string()),
-    )
-    .unwrap();
+    here.create_as("alice", &batch("hers", &json!({}), &json!({"suspend": true})).to_string()).unwrap();
     here.apply(
         &json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": "ad"},
         "spec": {"suspend": true, "constraint": "other.Type == \"License\""}})
@@ -543,7 +514,7 @@ fn e5_an_owner_reference_makes_nobody_the_owner_of_anothers_job() {
         (json!({"ownerReferences": hers}), json!({"labels": {"gangmatch.dev/ad": "ad"}})),
     ] {
         let object = batch("x", &first, &json!({"suspend": true})).to_string();
-        as_user(&here, "bob", &["create", "-f", "-"], Some(&object)).unwrap();
+        here.create_as("bob", &object).unwrap();
         let patch = json!({"metadata": then}).to_string();
         let told = as_user(&here, "bob", &["patch", "jobs.batch/x", "--type=merge", "-p", &patch], None).unwrap_err();
         assert!(told.contains("not allowed together"), "{told}");

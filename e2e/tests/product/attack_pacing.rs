@@ -25,7 +25,7 @@ fn labelled(name: &str) -> Value {
 /// The Job that labelled workloads name.
 fn ad(here: &Namespace) {
     let spec = json!({"suspend": true, "constraint": "other.Type == \"Machine\" && other.Memory > 9999999"});
-    here.kubectl(&["create", "-f", "-"], Some(&object("Job", "ad", &spec).to_string()));
+    here.create(&object("Job", "ad", &spec).to_string());
 }
 
 /// Jobs that ask for labelled workloads.
@@ -37,7 +37,7 @@ fn asked_for(here: &Namespace) -> usize {
 fn adopts(here: &Namespace, batch: &str) -> f64 {
     let before = asked_for(here);
     let begun = Instant::now();
-    here.kubectl(&["create", "-f", "-"], Some(&labelled(batch).to_string()));
+    here.create(&labelled(batch).to_string());
     here.until("the Job that asks for it", || (asked_for(here) > before).then_some(()));
     begun.elapsed().as_secs_f64()
 }
@@ -46,7 +46,7 @@ fn adopts(here: &Namespace, batch: &str) -> f64 {
 fn claims(here: &Namespace, job: &str) -> f64 {
     let begun = Instant::now();
     let spec = json!({"constraint": "other.Type == \"Machine\""});
-    here.kubectl(&["create", "-f", "-"], Some(&object("Job", job, &spec).to_string()));
+    here.create(&object("Job", job, &spec).to_string());
     here.wait(&format!("gmj/{job}"), "Claimed");
     let seconds = begun.elapsed().as_secs_f64();
     here.merge(&format!("gmj/{job}"), r#"{"spec":{"done":true}}"#);
@@ -104,7 +104,7 @@ fn b1_refused_jobs_for_labelled_workloads_starve_no_other_namespace() {
     ad(&b);
     let policy = refuse_controller(&b, "gangmatch.dev", "jobs", "CREATE");
     let all: Vec<Value> = (0..60).map(|number| labelled(&format!("w{number}"))).collect();
-    b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
+    b.create(&list(&all));
     is_refused(&b);
     let (refused, begun) = (tried(&b, "create"), Instant::now());
     let slowest = (0..4).map(|number| adopts(&c, &format!("w{number}"))).fold(0.0, f64::max);
@@ -122,9 +122,9 @@ fn b1_a_quota_that_is_used_up_starves_no_other_namespace() {
     ad(&b);
     let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
         "spec": {"hard": {"count/jobs.gangmatch.dev": "1"}}});
-    b.kubectl(&["create", "-f", "-"], Some(&quota.to_string()));
+    b.create(&quota.to_string());
     let all: Vec<Value> = (0..60).map(|number| labelled(&format!("w{number}"))).collect();
-    b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
+    b.create(&list(&all));
     let slowest = (0..3).map(|number| adopts(&c, &format!("w{number}"))).fold(0.0, f64::max);
     assert!(slowest < 5.0, "{slowest} s");
     let note = b.until("one of them to be told", || {
@@ -148,7 +148,7 @@ fn b1_labelled_pods_of_a_namespace_that_is_being_deleted_starve_no_other() {
     ad(&b);
     b.merge("gmj/ad", r#"{"metadata":{"finalizers":["x.io/stay"]}}"#);
     let policy = refuse_controller(&b, "gangmatch.dev", "jobs", "CREATE");
-    b.kubectl(&["create", "-f", "-"], Some(&list(&pods)));
+    b.create(&list(&pods));
     is_refused(&b);
     b.access().kubectl_text(&["delete", "namespace", &b.name, "--wait=false"], None).unwrap();
     let slowest = (0..3).map(|number| adopts(&c, &format!("w{number}"))).fold(0.0, f64::max);
@@ -173,11 +173,11 @@ fn b14_hundreds_of_jobs_of_one_tenant_delay_no_other() {
         )
     };
     let all: Vec<Value> = (0..200).map(waits).collect();
-    b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
+    b.create(&list(&all));
     let beside = claims(&c, "beside");
     let begun = Instant::now();
     let spec = json!({"constraint": "other.Type == \"Machine\" && other.Memory > 9999999"});
-    c.kubectl(&["create", "-f", "-"], Some(&object("Job", "waits", &spec).to_string()));
+    c.create(&object("Job", "waits", &spec).to_string());
     c.wait_reason("gmj/waits", "Matched", "NoCandidates");
     let told = begun.elapsed().as_secs_f64();
     assert!(beside < alone + 5.0 && told < 10.0, "claimed in {alone} s alone, {beside} s beside; told in {told} s");
@@ -191,11 +191,11 @@ fn b14_statuses_that_are_refused_in_one_namespace_are_written_in_others() {
     let policy = refuse_controller(&b, "gangmatch.dev", "jobs/status", "UPDATE");
     let spec = json!({"constraint": "other.Memory > 9999999"});
     let all: Vec<Value> = (0..60).map(|number| object("Job", &format!("j{number}"), &spec)).collect();
-    b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
+    b.create(&list(&all));
     c.apply(&machine("m"));
     let slowest = (0..3).map(|number| claims(&c, &format!("j{number}"))).fold(0.0, f64::max);
     assert!(slowest < 10.0, "{slowest} s");
-    c.kubectl(&["create", "-f", "-"], Some(&object("Job", "waits", &spec).to_string()));
+    c.create(&object("Job", "waits", &spec).to_string());
     c.wait_reason("gmj/waits", "Matched", "NoCandidates");
     lift(&b, &policy);
     b.wait_reason("gmj/j59", "Matched", "NoCandidates");
@@ -207,9 +207,9 @@ fn b14_events_that_are_refused_in_one_namespace_come_in_others() {
     refuse_controller(&b, "events.k8s.io", "events", "CREATE");
     let all: Vec<Value> =
         (0..60).map(|number| object("Job", &format!("j{number}"), &json!({"constraint": "a and b"}))).collect();
-    b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
+    b.create(&list(&all));
     b.wait_reason("gmj/j59", "Accepted", "ParseError");
-    c.kubectl(&["create", "-f", "-"], Some(&object("Job", "j", &json!({"constraint": "a and b"})).to_string()));
+    c.create(&object("Job", "j", &json!({"constraint": "a and b"})).to_string());
     c.until("an Event", || (!events(&c, "j").is_empty()).then_some(()));
     assert!(tried(&b, "/events") < 60, "{} Events tried", tried(&b, "/events"));
 }
@@ -237,7 +237,7 @@ fn b15_matches_that_are_refused_in_one_namespace_delay_no_other() {
     c.apply(&machine("m"));
     let spec = json!({"constraint": "other.Type == \"Machine\""});
     let all: Vec<Value> = (0..80).map(|number| object("Job", &format!("j{number}"), &spec)).collect();
-    b.kubectl(&["create", "-f", "-"], Some(&list(&all)));
+    b.create(&list(&all));
     b.until("one of them to pause", || (!b.with_reason("gmj", "Matched", "BackingOff").is_empty()).then_some(()));
     let slowest = (0..3).map(|number| claims(&c, &format!("j{number}"))).fold(0.0, f64::max);
     assert!(slowest < 10.0, "{slowest} s");
@@ -256,7 +256,7 @@ fn b13_large_ads_of_one_namespace_have_a_budget_and_others_are_served() {
     c.apply(&machine("m"));
     let before = resident(&c);
     for some in (0..80).collect::<Vec<usize>>().chunks(10) {
-        b.kubectl(&["create", "-f", "-"], Some(&list(&some.iter().map(|number| large(*number)).collect::<Vec<_>>())));
+        b.create(&list(&some.iter().map(|number| large(*number)).collect::<Vec<_>>()));
     }
     let over = b.until("all of them to be told", || {
         let [over, fine] =
@@ -293,7 +293,7 @@ fn b13_an_ad_that_is_too_large_is_told_so_whatever_makes_it_large() {
     for (name, kind, spec) in
         [("list", "Job", &list), ("text", "Job", &text), ("template", "Job", &template), ("offer", "Machine", &list)]
     {
-        here.kubectl(&["create", "-f", "-"], Some(&object(kind, name, spec).to_string()));
+        here.create(&object(kind, name, spec).to_string());
         let what = if kind == "Job" { format!("gmj/{name}") } else { format!("gmm/{name}") };
         let message = here.wait_reason(&what, "Accepted", "AdTooLarge");
         assert!(message.contains("write at most"), "{message}");
@@ -308,7 +308,7 @@ fn b13_an_ad_that_is_too_large_is_told_so_whatever_makes_it_large() {
 fn m6_what_is_wrong_waits_or_ended_is_told_by_an_event_with_words() {
     let here = stage().namespace("m6");
     let of = |name: &str, spec: &Value| {
-        here.kubectl(&["create", "-f", "-"], Some(&object("Job", name, spec).to_string()));
+        here.create(&object("Job", name, spec).to_string());
     };
     of("wrong", &json!({"constraint": "a and b"}));
     of("waits", &json!({"constraint": "other.Memory > 9999999"}));
@@ -329,7 +329,7 @@ fn m7_a_job_that_says_nothing_or_only_a_number_claims_nothing() {
     let here = stage().namespace("m7");
     here.apply(&machine("m"));
     for (name, spec) in [("nothing", json!({})), ("number", json!({"constraint": 5}))] {
-        here.kubectl(&["create", "-f", "-"], Some(&object("Job", name, &spec).to_string()));
+        here.create(&object("Job", name, &spec).to_string());
         let message = here.wait_reason(&format!("gmj/{name}"), "Accepted", "InvalidPort");
         assert!(message.starts_with("spec") && message.contains("write"), "{message}");
     }

@@ -20,7 +20,7 @@ fn forged(name: &str, labels: &Value) -> Value {
 fn y1_a_template_names_no_creator() {
     let here = with_users("y1", &[("bob", "edit")]);
     ad(&here, &[]);
-    let create = |object: &Value| as_user(&here, "bob", &["create", "-f", "-"], Some(&object.to_string())).unwrap();
+    let create = |object: &Value| here.create_as("bob", &object.to_string()).unwrap();
     create(&forged("labelled", &json!({"gangmatch.dev/ad": "needs-sim"})));
     let asks = derived(&here, "labelled");
     assert_eq!(text(&here.get(&asks), "/spec/owner"), "bob");
@@ -41,10 +41,10 @@ fn y1_nothing_that_asks_for_a_gang_is_adopted() {
     // kubectl reads what it patches
     let here = with_users("y1-adopted", &[("bob", "edit"), (controller, "view")]);
     ad(&here, &[]);
-    here.kubectl(&["create", "-f", "-"], Some(&forged("hers", &json!({})).to_string()));
+    here.create(&forged("hers", &json!({})).to_string());
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mine", "labels": {"gangmatch.dev/ad": "needs-sim"}},
         "spec": {"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]}});
-    as_user(&here, "bob", &["create", "-f", "-"], Some(&pod.to_string())).unwrap();
+    here.create_as("bob", &pod.to_string()).unwrap();
     let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "hers", "controller": true,
         "uid": text(&here.get("job.batch/hers"), "/metadata/uid")});
     let adopt = json!({"metadata": {"ownerReferences": [owner]}}).to_string();
@@ -90,7 +90,7 @@ fn y2_a_pod_too_large_to_be_deleted_keeps_no_seat() {
     let container = json!({"name": "sim", "image": "sim:1", "env": env});
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fat", "labels": {"gangmatch.dev/ad": "needs-sim"}},
         "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}});
-    as_user(&here, "bob", &["create", "-f", "-"], Some(&pod.to_string())).unwrap();
+    here.create_as("bob", &pod.to_string()).unwrap();
     here.wait(&derived(&here, "fat"), "jsonpath={.status.phase}=Running");
     fill(&here, "bob", "pod/fat");
     let told = as_user(&here, "bob", &["delete", "pod", "fat", "--wait=false"], None).unwrap_err();
@@ -132,7 +132,7 @@ fn stays(here: &Namespace, (version, kind): (&str, &str), owner: &str) {
     let metadata = json!({"name": format!("of-{}", name(&owner)), "labels": labels, "ownerReferences": [reference]});
     let spec = json!({"nodeName": "lonely", "containers": [{"name": "sim", "image": "sim:1"}]});
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec});
-    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+    here.create(&pod.to_string());
 }
 
 /// Resumes this again and again, until the JobSet is deleted for it.
@@ -163,7 +163,7 @@ fn y3_a_job_set_that_is_resumed_again_and_again_keeps_no_seat() {
     let mut child = forged("child", &json!({}));
     child["metadata"]["labels"] = json!({"jobset.sigs.k8s.io/jobset-name": "other"});
     child["spec"]["template"]["metadata"] = json!({});
-    here.kubectl(&["create", "-f", "-"], Some(&child.to_string()));
+    here.create(&child.to_string());
     stays(&here, ("batch/v1", "Job"), "job.batch/child");
     resumed_until_deleted(&here, "job.batch/child", &other);
     here.delete("job.batch/child");
@@ -178,7 +178,7 @@ fn y5_nothing_gets_into_the_job_set_of_another_user() {
     let labels = json!({"jobset.sigs.k8s.io/jobset-name": "hers"});
     let mut child = forged("child", &json!({}));
     child["spec"]["template"]["metadata"] = json!({});
-    let create = |child: &Value| as_user(&here, "bob", &["create", "-f", "-"], Some(&child.to_string()));
+    let create = |child: &Value| here.create_as("bob", &child.to_string());
     create(&child).unwrap();
     child["metadata"] = json!({"name": "labelled", "labels": labels});
     let told = create(&child).unwrap_err();
@@ -191,7 +191,7 @@ fn y5_nothing_gets_into_the_job_set_of_another_user() {
     as_user(&here, "bob", &["label", "job.batch/child", "rack=1"], None).unwrap();
     let rules = json!([{"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "resourceNames": ["hers"], "verbs": ["update"]}]);
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "hers"}, "rules": rules});
-    here.kubectl(&["create", "-f", "-"], Some(&role.to_string()));
+    here.create(&role.to_string());
     here.kubectl(&["create", "rolebinding", "hers", "--role=hers", "--user=bob"], None);
     here.until("bob to get the right", || relabel("bob", "job.batch/child").ok());
     create(&child).unwrap();
@@ -245,7 +245,7 @@ fn y6_an_orphaned_pod_keeps_its_seat_until_it_ends() {
         {"label": "seat", "constraint": "seat.Type == \"License\""}]);
     let job = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Job", "metadata": {"name": name},
         "spec": {"ports": ports, "workload": {"jobTemplate": template}}});
-    as_user(&here, "bob", &["create", "-f", "-"], Some(&job.to_string())).unwrap();
+    here.create_as("bob", &job.to_string()).unwrap();
     let job = format!("gmj/{name}");
     here.wait(&job, "jsonpath={.status.phase}=Running");
     let pod = text(&here.list("pods")[0], "/metadata/name");
@@ -273,13 +273,13 @@ fn y7_who_may_create_no_job_asks_for_none_with_a_label() {
     let rules = json!([{"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get"]},
         {"apiGroups": ["gangmatch.dev"], "resources": ["jobs"], "verbs": ["get"]}]);
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "pods"}, "rules": rules});
-    here.kubectl(&["create", "-f", "-"], Some(&role.to_string()));
+    here.create(&role.to_string());
     here.kubectl(&["create", "rolebinding", "pods", "--role=pods", "--user=carl"], None);
     let pod = |name: &str, labels: Value| {
         let spec = json!({"restartPolicy": "Never", "containers": [{"name": "sim", "image": "sim:1"}]});
         let pod =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec});
-        as_user(&here, "carl", &["create", "-f", "-"], Some(&pod.to_string()))
+        here.create_as("carl", &pod.to_string())
     };
     here.until("carl to get the right", || pod("plain", json!({})).ok());
     let told = pod("labelled", json!({"gangmatch.dev/ad": "needs-sim"})).unwrap_err();
@@ -294,7 +294,7 @@ fn y8_names_of_resources_are_short() {
         let capacity: serde_json::Map<String, Value> = names.iter().map(|name| (name.clone(), json!(1))).collect();
         let license = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "License", "metadata": {"name": format!("l{}", names.len())},
             "spec": {"capacity": capacity}});
-        as_user(&here, "bob", &["create", "-f", "-"], Some(&license.to_string()))
+        here.create_as("bob", &license.to_string())
     };
     let names: Vec<String> = ["a", "b", "c", "d"].map(|name| name.repeat(129)).into();
     let told = offer(&names).unwrap_err();
@@ -314,7 +314,7 @@ fn y10_a_batch_job_that_goes_on_making_pods_of_a_claim_is_suspended() {
     let mut child = forged("mine-w-0", &json!({}));
     child["spec"]["backoffLimit"] = json!(1_000_000);
     child["spec"]["template"]["metadata"] = json!({"labels": {"gangmatch.dev/match-uid": claim}});
-    here.kubectl(&["create", "-f", "-"], Some(&child.to_string()));
+    here.create(&child.to_string());
     here.until("its pod", || (here.list("pods").len() == 1).then_some(()));
     here.merge("gml/l", r#"{"spec": {"stopPolicy": "HoldAndDrain"}}"#);
     free(&here, &["gml/l"]);

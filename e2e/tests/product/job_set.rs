@@ -102,7 +102,7 @@ fn create(here: &Namespace, set: &Value) -> Value {
         let said = here.access().kubectl_text(&dry, Some(&set.to_string())).ok()?;
         (said.starts_with("true") && said.contains("operator")).then_some(())
     });
-    here.kubectl(&["create", "-f", "-"], Some(&set.to_string()));
+    here.create(&set.to_string());
     here.get(&format!("jobset.jobset.x-k8s.io/{}", name(set)))
 }
 

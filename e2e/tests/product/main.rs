@@ -21,6 +21,7 @@ mod job_set;
 mod leader;
 mod metrics;
 mod page;
+mod paths;
 mod pods;
 mod preemption;
 mod reasons;

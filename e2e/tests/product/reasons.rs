@@ -52,7 +52,7 @@ fn reasons_of_accepted() {
         ),
     ] {
         // `apply` would keep a copy of it, which is too long for an annotation.
-        here.kubectl(&["create", "-f", "-"], Some(&job(&spec)));
+        here.create(&job(&spec));
         shows(&here, "Accepted", reason);
         shows(&here, "Matched", "NotAccepted");
         here.delete("gmj/j");

@@ -14,8 +14,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use testbed::{Requests, ServerRefusal};
 
+use crate::paths::GROUP;
 use crate::schema::{self, Schemas};
-use crate::stage::{GROUP, Stage, name};
+use crate::stage::{Stage, name};
 
 /// How many objects of each kind the suite makes.
 const OBJECTS: u64 = 60;

@@ -10,10 +10,9 @@ use serde_json::Value;
 use testbed::cluster::Choice;
 use testbed::control_plane::processes::{Signal, end_all};
 use testbed::product::{self, Controller};
-use testbed::{Access, Cluster, Options, repository, until};
+use testbed::{Access, Cluster, Options, Requests, repository, until};
 
-/// What the resources of our API group have in common.
-pub(crate) const GROUP: &str = "/apis/gangmatch.dev/v1alpha1";
+use crate::paths::{collection_of, objects_of, path_of, place_of};
 
 /// Long enough for a busy machine; a test that passes never waits for it.
 pub(crate) const LIMIT: Duration = Duration::from_secs(60);
@@ -23,8 +22,11 @@ thread_local! {
     static USED: RefCell<Vec<Used>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The stage of the tests that run.
-static CURRENT: Mutex<Option<Used>> = Mutex::new(None);
+/// The stages that tests have used last, the most recent one first.
+static KEPT: Mutex<Vec<Used>> = Mutex::new(Vec::new());
+
+/// How many of them are kept for the tests that follow: to keep one for two minutes costs less than to start it again, and half a gigabyte.
+const KEPT_MAX: usize = 3;
 
 /// A stage in use, with its name. The stage of a single test has none.
 #[derive(Clone)]
@@ -87,8 +89,8 @@ impl Stage {
         Stage::own_with(&[], &[])
     }
 
-    /// One for tests that disturb others but not each other. A control plane with nothing to do takes a fifth of a processor, so there is one
-    /// of these at a time: tests run in the order of their modules, and those that want the same one should be next to each other.
+    /// One for tests that disturb others but not each other. Tests run in the order of their modules, and those that want the same one
+    /// should be near each other: only the last few are kept.
     pub(crate) fn of_many_tests(
         name: &'static str,
         choice: &Choice,
@@ -99,10 +101,13 @@ impl Stage {
         if let Some(used) = USED.with_borrow(|used| used.iter().find(|used| used.name == name).cloned()) {
             return used.stage.0;
         }
-        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-        let used = current.take().filter(|used| used.name == name);
-        let used = used.unwrap_or_else(|| Stage::with_values(Cluster::of(choice, options).unwrap(), values).used(name));
-        *current = Some(used.clone());
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = match kept.iter().position(|used| used.name == name) {
+            Some(place) => kept.remove(place),
+            None => Stage::with_values(Cluster::of(choice, options).unwrap(), values).used(name),
+        };
+        kept.insert(0, used.clone());
+        kept.truncate(KEPT_MAX);
         used.of_this_test()
     }
 
@@ -169,10 +174,8 @@ impl Namespace {
 
     /// What `kubectl apply` does; without it, if the paths of all objects are known.
     pub(crate) fn apply(&self, manifest: &str) {
-        let objects = serde_saphyr::from_multiple::<Value>(manifest).unwrap_or_default();
-        let objects = objects.into_iter().filter(|object| !object.is_null());
         let to_apply: Option<Vec<(String, Value)>> =
-            objects.map(|object| Some((path_of(&self.name, &short_name(&object)?)?, object))).collect();
+            objects_of(manifest).into_iter().map(|object| Some((place_of(&self.name, &object)?, object))).collect();
         let Some(to_apply) = to_apply.filter(|all| !all.is_empty()) else {
             self.kubectl(&["apply", "-f", "-"], Some(manifest));
             return;
@@ -181,6 +184,17 @@ impl Namespace {
             let applied = self.access().requests().unwrap().apply(&path, &object);
             applied.unwrap_or_else(|refusal| panic!("{path}: {}", refusal.message));
         }
+    }
+
+    /// Creates the objects of a manifest, to which nothing is added.
+    pub(crate) fn create(&self, manifest: &str) {
+        let created = create_by(self.access().requests().unwrap(), &self.name, manifest);
+        created.unwrap_or_else(|refusal| panic!("{refusal}: {manifest}"));
+    }
+
+    /// The same as a user; or why one was refused.
+    pub(crate) fn create_as(&self, user: &str, manifest: &str) -> Result<(), String> {
+        create_by(&self.access().requests().unwrap().acting_as(user), &self.name, manifest)
     }
 
     /// A folder below `examples/`.
@@ -331,35 +345,15 @@ impl Namespace {
     }
 }
 
-/// An ad or a pod by its kind and name, such as `gmj/j`, if it does not say in which namespace it is.
-fn short_name(object: &Value) -> Option<String> {
-    let kind = match (text(object, "/apiVersion").as_str(), text(object, "/kind").as_str()) {
-        ("gangmatch.dev/v1alpha1", "Job") => "gmj",
-        ("gangmatch.dev/v1alpha1", "Machine") => "gmm",
-        ("gangmatch.dev/v1alpha1", "License") => "gml",
-        ("batch/v1", "Job") => "job.batch",
-        ("v1", "Pod") => "pod",
-        _ => return None,
-    };
-    let is_here = object.pointer("/metadata/namespace").is_none();
-    Some(format!("{kind}/{}", name(object))).filter(|_| is_here && !name(object).is_empty())
-}
-
-/// Where the API server has an object, or all of a kind, by the names that tests use most.
-fn path_of(namespace: &str, object: &str) -> Option<String> {
-    let (kind, name) = object.split_once('/').map_or((object, ""), |(kind, name)| (kind, name));
-    let (api, plural) = match kind {
-        "gmj" => (GROUP, "jobs"),
-        "gmm" => (GROUP, "machines"),
-        "gml" => (GROUP, "licenses"),
-        "gmatch" => (GROUP, "matches"),
-        "pod" | "pods" => ("/api/v1", "pods"),
-        "events.events.k8s.io" => ("/apis/events.k8s.io/v1", "events"),
-        "job.batch" | "jobs.batch" => ("/apis/batch/v1", "jobs"),
-        _ => return None,
-    };
-    let of_kind = format!("{api}/namespaces/{namespace}/{plural}");
-    Some(if name.is_empty() { of_kind } else { format!("{of_kind}/{name}") })
+/// Creates the objects of a manifest, in this namespace if they name none; or why one was refused.
+pub(crate) fn create_by(requests: &Requests, namespace: &str, manifest: &str) -> Result<(), String> {
+    for object in objects_of(manifest) {
+        let path =
+            collection_of(namespace, &object).unwrap_or_else(|| panic!("paths.rs does not know the kind: {object}"));
+        let path = format!("{path}?fieldManager=kubectl-create&fieldValidation=Strict");
+        requests.create(&path, &object).map_err(|refusal| refusal.message)?;
+    }
+    Ok(())
 }
 
 /// Whether a condition is about the object as it is now; it is if it does not say what it is about.

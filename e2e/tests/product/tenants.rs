@@ -1,8 +1,10 @@
 //! Turns a stage into four tenants who act by credentials of their own: `bob.apply(..)`, `bob.try_apply(..)`, `bob.refusal(..)`.
 
+use testbed::Requests;
 use testbed::tenants::{self, TenantNames};
 
-use crate::stage::{Namespace, Stage};
+use crate::paths::path_of;
+use crate::stage::{Namespace, Stage, create_by};
 
 /// Namespaces a, b, c, d of one test, and who has which rights there: see `testing/testbed/src/tenants.rs`.
 pub(crate) struct Tenants {
@@ -22,6 +24,8 @@ pub(crate) struct Tenant {
     pub(crate) name: &'static str,
     home: String,
     kubeconfig: String,
+    /// By the same credentials; on a cluster that is not ours, the admin impersonates.
+    requests: Requests,
 }
 
 impl Stage {
@@ -34,6 +38,10 @@ impl Stage {
             name: one.name,
             home: one.home,
             kubeconfig: one.kubeconfig.display().to_string(),
+            requests: match self.cluster.control_plane() {
+                Some(_) => Requests::of(&one.kubeconfig).unwrap(),
+                None => self.cluster.requests().unwrap().acting_as(one.name),
+            },
         };
         let [alice, bob, carol, star] = tenants::create(self.cluster, &names).unwrap().map(tenant);
         let namespace = |name: String| Namespace { stage: self, name };
@@ -67,13 +75,24 @@ impl Tenant {
         }
     }
 
-    /// Creates a manifest at the server; kubectl adds nothing to it.
-    pub(crate) fn create(&self, manifest: &str) -> Result<String, String> {
-        self.kubectl(&["create", "-f", "-"], Some(manifest))
+    /// Creates the objects of a manifest, to which nothing is added; or why one was refused.
+    pub(crate) fn create(&self, manifest: &str) -> Result<(), String> {
+        create_by(&self.requests, &self.home, manifest)
     }
 
-    /// A merge patch, of the object or with `--subresource=status`.
-    pub(crate) fn patch(&self, object: &str, patch: &str, flags: &[&str]) -> Result<String, String> {
-        self.kubectl(&[&["patch", object, "--type=merge", "-p", patch], flags].concat(), None)
+    /// A merge patch, of the object or with `--subresource=status`; or why it was refused.
+    pub(crate) fn patch(&self, object: &str, patch: &str, flags: &[&str]) -> Result<(), String> {
+        let below = match flags {
+            [] => "",
+            ["--subresource=status"] => "/status",
+            _ => {
+                return self
+                    .kubectl(&[&["patch", object, "--type=merge", "-p", patch], flags].concat(), None)
+                    .map(drop);
+            }
+        };
+        let path = path_of(&self.home, object).unwrap_or_else(|| panic!("paths.rs does not know {object}"));
+        let patch = serde_json::from_str(patch).unwrap();
+        self.requests.merge(&format!("{path}{below}"), &patch).map(drop).map_err(|refusal| refusal.message)
     }
 }

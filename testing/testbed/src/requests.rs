@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -18,9 +19,12 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// A client of an API server, with the credentials of a kubeconfig.
+#[derive(Clone)]
 pub struct Requests {
     client: Client,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
+    /// Whom it impersonates.
+    user: Option<String>,
 }
 
 impl fmt::Debug for Requests {
@@ -68,7 +72,13 @@ impl Requests {
             (config.connect_timeout, config.read_timeout) = (Some(CONNECT_MAX), Some(ANSWER_MAX));
             anyhow::Ok(Client::try_from(config)?)
         })?;
-        Ok(Requests { client, runtime })
+        Ok(Requests { client, runtime: Arc::new(runtime), user: None })
+    }
+
+    /// The same as another user: with the rights of that user, if this one may impersonate.
+    #[must_use]
+    pub fn acting_as(&self, user: &str) -> Requests {
+        Requests { user: Some(user.to_owned()), ..self.clone() }
     }
 
     /// An object, or a list, by its path.
@@ -100,7 +110,8 @@ impl Requests {
     /// # Errors
     /// When the API server refuses it.
     pub fn apply(&self, path: &str, object: &Value) -> Result<Value, ServerRefusal> {
-        let path = format!("{path}?fieldManager=kubectl&force=true&fieldValidation=Strict");
+        let begin = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{begin}fieldManager=kubectl&force=true&fieldValidation=Strict");
         self.send("PATCH", &path, "application/apply-patch+yaml", object)
     }
 
@@ -135,7 +146,11 @@ impl Requests {
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let no_answer =
             |error: &dyn std::fmt::Display| ServerRefusal { code: 0, message: format!("{method} {path}: {error}") };
-        let request = Request::builder().method(method).uri(path).header("Content-Type", content).body(bytes);
+        let mut request = Request::builder().method(method).uri(path).header("Content-Type", content);
+        if let Some(user) = &self.user {
+            request = request.header("Impersonate-User", user);
+        }
+        let request = request.body(bytes);
         let request = request.map_err(|error| no_answer(&error))?;
         match self.runtime.block_on(self.client.request_text(request)) {
             // Some answers are no JSON: `/readyz` says `ok`.

@@ -21,6 +21,8 @@ use crate::polling::until;
 /// How long RBAC may take until a new binding holds, on a busy machine.
 const RIGHTS_MAX: Duration = Duration::from_secs(60);
 
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+
 /// The names of the four namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TenantNames {
@@ -59,7 +61,9 @@ pub struct Tenant {
 /// # Errors
 /// When the API server refuses it, or a right does not come to hold.
 pub fn create(access: &Access, names: &TenantNames) -> Result<[Tenant; 4]> {
-    access.apply(&manifest(names).to_string())?;
+    for (path, object) in objects(names) {
+        access.requests()?.create(&path, &object)?;
+    }
     let tenant = |name: &'static str, home: &String| {
         anyhow::Ok(Tenant { name, home: home.clone(), kubeconfig: access.user(name, &[])? })
     };
@@ -67,9 +71,9 @@ pub fn create(access: &Access, names: &TenantNames) -> Result<[Tenant; 4]> {
         [tenant("alice", &names.a)?, tenant("bob", &names.b)?, tenant("carol", &names.c)?, tenant("star", &names.d)?];
     // The last binding of each kind: what was written before it holds by then.
     let [_, bob, carol, star] = &all;
-    wait_for(access, star, &["create", "jobs.gangmatch.dev"])?;
-    wait_for(access, carol, &["create", "machines.gangmatch.dev"])?;
-    wait_for(access, bob, &["create", "jobs.gangmatch.dev"])?;
+    wait_for(access, star.name, &star.home, ("create", "jobs"))?;
+    wait_for(access, carol.name, &carol.home, ("create", "machines"))?;
+    wait_for(access, bob.name, &bob.home, ("create", "jobs"))?;
     Ok(all)
 }
 
@@ -77,44 +81,58 @@ pub fn create(access: &Access, names: &TenantNames) -> Result<[Tenant; 4]> {
 ///
 /// # Errors
 /// When the API server refuses it, or the right does not come to hold.
-pub fn admin_of(access: &Access, name: &'static str, namespace: &str) -> Result<PathBuf> {
-    access.apply(&binding(name, namespace, "ClusterRole", "admin").to_string())?;
-    let tenant = Tenant { name, home: namespace.to_owned(), kubeconfig: access.user(name, &[])? };
-    wait_for(access, &tenant, &["create", "machines.gangmatch.dev"])?;
-    Ok(tenant.kubeconfig)
+pub fn admin_of(access: &Access, name: &str, namespace: &str) -> Result<PathBuf> {
+    bind(access, name, namespace, "admin")?;
+    access.user(name, &[])
 }
 
-fn wait_for(access: &Access, tenant: &Tenant, right: &[&str]) -> Result<()> {
-    let kubeconfig = tenant.kubeconfig.display().to_string();
-    let ask = [&["--kubeconfig", &kubeconfig, "-n", &tenant.home, "auth", "can-i"], right].concat();
-    until(&format!("the right of {} to {}", tenant.name, right.join(" ")), RIGHTS_MAX, || {
-        Ok(access.kubectl(&ask, None)?.status.success().then_some(()))
+/// Gives a user the rights of a ClusterRole in a namespace, which has to be there, and waits until the user may read Jobs.
+///
+/// # Errors
+/// When the API server refuses it, or the right does not come to hold.
+pub fn bind(access: &Access, user: &str, namespace: &str, role: &str) -> Result<()> {
+    let (path, object) = binding(user, namespace, "ClusterRole", role);
+    access.requests()?.create(&path, &object)?;
+    wait_for(access, user, namespace, ("get", "jobs"))
+}
+
+fn wait_for(access: &Access, user: &str, namespace: &str, (verb, resource): (&str, &str)) -> Result<()> {
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "spec": {"resourceAttributes":
+        {"namespace": namespace, "verb": verb, "group": "gangmatch.dev", "resource": resource}}});
+    let as_user = access.requests()?.acting_as(user);
+    until(&format!("the right of {user} to {verb} {resource}"), RIGHTS_MAX, || {
+        let answer = as_user.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review)?;
+        Ok((answer["status"]["allowed"] == true).then_some(()))
     })
 }
 
-/// Namespaces, one Role and all bindings. The namespace a may offer to all namespaces.
-fn manifest(names: &TenantNames) -> Value {
-    let namespace = |name: &str, labels: Value| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
-    let all = json!([
+/// Namespaces, one Role and all bindings, each with the path at which it is created. The namespace a may offer to all namespaces.
+fn objects(names: &TenantNames) -> Vec<(String, Value)> {
+    let namespace = |name: &str, labels: Value| {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}});
+        ("/api/v1/namespaces".to_owned(), object)
+    };
+    let star = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "star"},
+        "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]});
+    vec![
         namespace(&names.a, json!({"gangmatch.dev/offers": "cluster"})),
         namespace(&names.b, json!({})),
         namespace(&names.c, json!({})),
         namespace(&names.d, json!({})),
-        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "star", "namespace": names.d},
-         "rules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]},
+        (format!("{RBAC}/namespaces/{}/roles", names.d), star),
         binding("alice", &names.a, "ClusterRole", "admin"),
         binding("bob", &names.b, "ClusterRole", "edit"),
         binding("bob", &names.a, "ClusterRole", "view"),
         binding("carol", &names.c, "ClusterRole", "admin"),
         binding("star", &names.d, "Role", "star"),
-    ]);
-    json!({"apiVersion": "v1", "kind": "List", "items": all})
+    ]
 }
 
-fn binding(user: &str, namespace: &str, kind: &str, role: &str) -> Value {
+fn binding(user: &str, namespace: &str, kind: &str, role: &str) -> (String, Value) {
     let group = "rbac.authorization.k8s.io";
-    json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-        "metadata": {"name": format!("{user}-{role}"), "namespace": namespace},
+    let object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": format!("{user}-{role}")},
         "roleRef": {"apiGroup": group, "kind": kind, "name": role},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": user}]})
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}]});
+    (format!("{RBAC}/namespaces/{namespace}/rolebindings"), object)
 }

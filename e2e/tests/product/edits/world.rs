@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use testbed::{Requests, ServerRefusal};
 
-use crate::stage::{GROUP, condition, name, text};
+use crate::paths::GROUP;
+use crate::stage::{condition, name, text};
 
 /// The kinds of ads, with their names in paths; the order in which they are created.
 pub(crate) const KINDS: [(&str, &str); 3] = [("Machine", "machines"), ("License", "licenses"), ("Job", "jobs")];

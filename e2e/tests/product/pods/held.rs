@@ -63,7 +63,7 @@ pub(crate) fn say(here: &Namespace, object: &str, status: &Value) {
 /// A Pod that runs under a claim, on a node of its own.
 fn running(here: &Namespace, name: &str) -> (String, String) {
     let node = with_node(here);
-    here.kubectl(&["create", "-f", "-"], Some(&pod(name, "needs-sim").to_string()));
+    here.create(&pod(name, "needs-sim").to_string());
     let job = derived(here, name);
     here.wait(&job, "jsonpath={.status.phase}=Running");
     assert_eq!(text(&here.get(&format!("pod/{name}")), "/spec/nodeName"), node);
@@ -80,7 +80,7 @@ fn a_labelled_pod_is_held_until_its_gang_is_claimed_and_its_end_ends_the_claim()
     let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}});
     mine["spec"]["affinity"] = json!({"nodeAffinity": required});
     mine["spec"]["schedulingGates"] = json!([{"name": "e2e.gangmatch.dev/later"}]);
-    here.kubectl(&["create", "-f", "-"], Some(&mine.to_string()));
+    here.create(&mine.to_string());
     let held = here.get("pod/mine");
     assert_eq!(gates(&held), ["e2e.gangmatch.dev/later", "gangmatch.dev/hold"]);
     assert_eq!(text(&held, "/metadata/annotations/gangmatch.dev~1created-by"), "admin");
@@ -147,7 +147,7 @@ pub(crate) fn a_labelled_pod_is_deleted_when_its_claim_ends_before_it() {
 #[test]
 fn a_workload_whose_ad_is_missing_is_told_so() {
     let here = Stage::with_pods().namespace("nobody");
-    here.kubectl(&["create", "-f", "-"], Some(&pod("mine", "no-such-ad").to_string()));
+    here.create(&pod("mine", "no-such-ad").to_string());
     let described = here.until("its Event", || {
         let described = here.kubectl(&["describe", "pod", "mine"], None);
         described.contains("AdMissing").then_some(described)
@@ -211,7 +211,7 @@ fn a_workload_stays_held_when_its_job_is_finished_and_is_told_how_to_go_on() {
     let here = Stage::with_pods().namespace("in-vain");
     ad(&here, &["cpu"]);
     here.merge("gmj/needs-sim", r#"{"spec": {"matchTimeoutSeconds": 1}}"#);
-    here.kubectl(&["create", "-f", "-"], Some(&pod("mine", "needs-sim").to_string()));
+    here.create(&pod("mine", "needs-sim").to_string());
     let job = derived(&here, "mine");
     here.wait_reason(&job, "Finished", "MatchTimedOut");
     let described = told(&here, "pod/mine", "JobFinished");
@@ -296,7 +296,7 @@ pub(crate) fn a_labelled_job_set_runs_on_the_claimed_nodes_and_kinds_that_come_l
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "mine-head-0", "labels": {
         "gangmatch.dev/match-uid": uid}}, "spec": {"terminationGracePeriodSeconds": 1, "nodeName": nodes[0],
         "containers": [{"name": "sim", "image": "sim:1"}]}});
-    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+    here.create(&pod.to_string());
     let ready = json!([{"name": "head", "ready": 1, "active": 1, "succeeded": 0, "failed": 0, "suspended": 0}]);
     say(&here, mine, &json!({"conditions": [], "replicatedJobsStatus": ready}));
     here.wait(&asks, "jsonpath={.status.phase}=Running");

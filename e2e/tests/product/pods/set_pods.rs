@@ -24,7 +24,7 @@ fn create_pod(here: &Namespace, number: usize) {
     pod["metadata"]["name"] = json!(format!("mine-{number}"));
     pod["metadata"]["labels"]["jobset.sigs.k8s.io/job-index"] = json!(number.to_string());
     pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] = json!("0");
-    here.kubectl(&["create", "-f", "-"], Some(&pod.to_string()));
+    here.create(&pod.to_string());
 }
 
 fn suspended(here: &Namespace) -> Option<bool> {

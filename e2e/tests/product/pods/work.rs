@@ -470,7 +470,7 @@ fn an_unmodified_batch_job_with_a_label_is_held_until_its_gang_is_claimed() {
     mine["metadata"]["labels"] = json!({"gangmatch.dev/ad": "needs-sim"});
     mine["spec"].as_object_mut().unwrap().remove("suspend");
     // without any annotation, which `apply` would bring
-    here.kubectl(&["create", "-f", "-"], Some(&mine.to_string()));
+    here.create(&mine.to_string());
     let derived = here
         .until("a Job that asks for it", || here.list("gmj").iter().map(name).find(|name| name.starts_with("mine-")));
     let gmj = format!("gmj/{derived}");

@@ -24,10 +24,10 @@ async fn undisturbed(stage: &ChaosStage, replica: &mut Replica) -> Result<usize>
     Ok(written(replica, &here).len())
 }
 
-/// Those of so many writes that are struck: one in three, from this one on, or all.
+/// Those of so many writes that are struck: one in six, from this one on, or all.
 fn struck(first: usize, writes: usize) -> impl Iterator<Item = usize> {
     let all = std::env::var("GANGMATCH_FAULTS").is_ok_and(|faults| faults == "all");
-    (if all { 1 } else { first }..=writes).step_by(if all { 1 } else { 3 })
+    (if all { 1 } else { first }..=writes).step_by(if all { 1 } else { 6 })
 }
 
 /// One life for each write that is struck, one after the other: each kills the controller once.
