@@ -126,7 +126,7 @@ fn the_way_to_a_claim_and_back() {
     assert_eq!(claimed.phase, Some(JobPhase::Claimed), "without a workload nothing is known to run");
     assert_eq!(claimed.members.as_deref(), Some("cpu=ns/machine license=ns/license"));
     let why = Ended { reason: Reason::Done, message: String::new(), refusals: Vec::new(), aborted: true, batch: None };
-    let cancelled = job_freed(&reserving, &why, NOW);
+    let cancelled = job_freed(&reserving.object, &why, NOW);
     assert_eq!((cancelled.phase, reason(&cancelled, "Finished")), (Some(JobPhase::Cancelled), "Cancelled".into()));
     let claimed = job(&json!({}), &serde_json::to_value(claimed).unwrap());
     for (ended, phase, matched) in [
