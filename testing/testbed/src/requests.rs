@@ -10,7 +10,7 @@ use anyhow::Result;
 use http::Request;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 /// How long a connection may take.
@@ -110,8 +110,7 @@ impl Requests {
     /// # Errors
     /// When the API server refuses it.
     pub fn apply(&self, path: &str, object: &Value) -> Result<Value, ServerRefusal> {
-        let begin = if path.contains('?') { '&' } else { '?' };
-        let path = format!("{path}{begin}fieldManager=kubectl&force=true&fieldValidation=Strict");
+        let path = with_query(path, "fieldManager=kubectl&force=true&fieldValidation=Strict");
         self.send("PATCH", &path, "application/apply-patch+yaml", object)
     }
 
@@ -136,7 +135,7 @@ impl Requests {
     /// # Errors
     /// When the API server refuses it.
     pub fn delete(&self, path: &str) -> Result<(), ServerRefusal> {
-        match self.send("DELETE", path, "application/json", &json!({"propagationPolicy": "Background"})) {
+        match self.send("DELETE", &with_query(path, "propagationPolicy=Background"), "application/json", &Value::Null) {
             Err(refusal) if refusal.code != 404 => Err(refusal),
             _ => Ok(()),
         }
@@ -159,4 +158,10 @@ impl Requests {
             Err(error) => Err(no_answer(&error)),
         }
     }
+}
+
+/// A path, perhaps with a query, and more of that query.
+fn with_query(path: &str, more: &str) -> String {
+    let begin = if path.contains('?') { '&' } else { '?' };
+    format!("{path}{begin}{more}")
 }
