@@ -88,7 +88,7 @@ pub use objects::{Objects, Preemptor, Stored};
 pub use obstacles::{Cause, Explanation, Obstacle, Obstacles, Unavailable, explained, why_held_for_others};
 pub use offer_ref::OfferRef;
 pub use preemption::{PreemptionInput, preemption_input, reason_of};
-pub use readiness::{alive, matched_reason, not_ready, overcommitted, ready, why_not_others};
+pub use readiness::{alive, matched_reason, not_ready, offer_state, overcommitted, ready, why_not_others};
 pub use record::{Provenance, record};
 pub use recorded_gang::{RecordedGang, gang_of};
 pub use requester_attributes::requester_attributes;

@@ -1,7 +1,7 @@
 //! Whether an offer accepts claims, and how much of it is taken: its conditions Ready, Alive and Overcommitted.
 
 use crds::conditions::{Holds, reasons};
-use crds::{NamespacesFrom, Res};
+use crds::{NamespacesFrom, OfferState, Res, StopPolicy};
 use matchmaker::{Usage, Verdict};
 
 use crate::agents::{AgentLiveness, lease_key};
@@ -43,6 +43,18 @@ pub fn ready(offer: OfferRef<'_>, usage: &Usage, has_claims: bool, objects: &Obj
         (false, true, false) => reasons::AVAILABLE,
     };
     (Holds::True, reason, message)
+}
+
+/// The state of an offer in one word, given its condition Ready.
+pub fn offer_state(offer: OfferRef<'_>, ready: Holds, reason: &str, has_claims: bool) -> OfferState {
+    match (offer.fields.stop_policy, ready, reason) {
+        (StopPolicy::Hold, _, reasons::DRAINING) => OfferState::Draining,
+        (StopPolicy::HoldAndDrain, _, reasons::EVICTING) => OfferState::Evicting,
+        (_, Holds::True, reasons::FULL) => OfferState::Full,
+        (_, Holds::True, _) if has_claims => OfferState::Claimed,
+        (_, Holds::True, _) => OfferState::Available,
+        _ => OfferState::Unavailable,
+    }
 }
 
 /// The condition Overcommitted of an offer, of which this much is taken.

@@ -1,10 +1,10 @@
 //! An offer and its ledger into the rest of its status: whether it can be claimed now, how much is taken, and its state in one word.
 
+use crds::OfferStatus;
 use crds::conditions::{Finding, Holds, reasons, set, types};
-use crds::{OfferState, OfferStatus, StopPolicy};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use pool::{Objects, OfferRef, alive, overcommitted, ready, usage, used_text};
+use pool::{Objects, OfferRef, alive, offer_state, overcommitted, ready, usage, used_text};
 
 use crate::status::draft::acceptance;
 use crate::status::finding::cut;
@@ -35,17 +35,6 @@ pub(crate) fn offer_status(offer: OfferRef<'_>, ledger: OfferStatus, objects: &O
     }
     status.observed_generation = generation;
     status.used = Some(cut(&used_text(offer.capacity, &usage), USED_MAX));
-    status.state = Some(state(offer, holds, reason, has_claims));
+    status.state = Some(offer_state(offer, holds, reason, has_claims));
     status
-}
-
-fn state(offer: OfferRef<'_>, ready: Holds, reason: &str, has_claims: bool) -> OfferState {
-    match (offer.fields.stop_policy, ready, reason) {
-        (StopPolicy::Hold, _, reasons::DRAINING) => OfferState::Draining,
-        (StopPolicy::HoldAndDrain, _, reasons::EVICTING) => OfferState::Evicting,
-        (_, Holds::True, reasons::FULL) => OfferState::Full,
-        (_, Holds::True, _) if has_claims => OfferState::Claimed,
-        (_, Holds::True, _) => OfferState::Available,
-        _ => OfferState::Unavailable,
-    }
 }

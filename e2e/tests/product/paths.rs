@@ -37,7 +37,7 @@ const fn of_cluster(
 }
 
 /// Those that tests use most.
-const KINDS: [Kind; 20] = [
+const KINDS: [Kind; 21] = [
     namespaced("gangmatch.dev/v1alpha1", "Job", "jobs", &["gmj"]),
     namespaced("gangmatch.dev/v1alpha1", "Machine", "machines", &["gmm"]),
     namespaced("gangmatch.dev/v1alpha1", "License", "licenses", &["gml"]),
@@ -53,6 +53,7 @@ const KINDS: [Kind; 20] = [
     of_cluster("v1", "Node", "nodes", &["node"]),
     namespaced("events.k8s.io/v1", "Event", "events", &["events.events.k8s.io"]),
     namespaced("batch/v1", "Job", "jobs", &["job.batch", "jobs.batch"]),
+    namespaced("apps/v1", "ReplicaSet", "replicasets", &["replicaset"]),
     namespaced("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", &["jobset.jobset.x-k8s.io", "jobsets.jobset.x-k8s.io"]),
     namespaced("coordination.k8s.io/v1", "Lease", "leases", &["lease"]),
     namespaced("rbac.authorization.k8s.io/v1", "Role", "roles", &["role"]),

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::cluster::{Kind, NamespacesSource, Shown};
 use crate::command::eval::colour;
+use crate::command::evaluated::evaluate;
 use crate::command::status::{phase, state};
 use crate::output::{self, Listing, OutputOptions};
 use crate::subject::AdKindArgument;
@@ -93,7 +94,10 @@ struct Found {
 pub(crate) fn run(arguments: &QueryArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
     let QueryArguments { kind: AdKindArgument(kind), output, source, .. } = arguments;
     let Some(query) = query(arguments)? else { return Ok(ExitCode::FAILURE) };
-    let (pool, shown) = source.read(&[*kind])?;
+    let (mut pool, shown) = source.read(&[*kind])?;
+    if source.kubectl().is_none() {
+        evaluate(&mut pool, source.time());
+    }
     let mut entries = entries(&pool.objects, *kind);
     entries.retain(|entry| shown.has(&entry.key.namespace));
     let mut rows = answers(&query, &entries, source.time().as_second());
