@@ -96,7 +96,9 @@ pub(crate) fn path_of(namespace: &str, object: &str) -> Option<String> {
 
 /// A manifest's objects, those of lists one by one; nothing, if it is none.
 pub(crate) fn objects_of(manifest: &str) -> Vec<Value> {
-    let documents = serde_saphyr::from_multiple::<Value>(manifest).unwrap_or_default();
+    // JSON may have characters that YAML refuses.
+    let as_json = serde_json::from_str(manifest).map(|object: Value| vec![object]);
+    let documents = as_json.unwrap_or_else(|_| serde_saphyr::from_multiple(manifest).unwrap_or_default());
     let items = |object: Value| match object {
         Value::Null => Vec::new(),
         list if list["kind"] == "List" => list["items"].as_array().cloned().unwrap_or_default(),

@@ -347,7 +347,9 @@ impl Namespace {
 
 /// Creates the objects of a manifest, in this namespace if they name none; or why one was refused.
 pub(crate) fn create_by(requests: &Requests, namespace: &str, manifest: &str) -> Result<(), String> {
-    for object in objects_of(manifest) {
+    let objects = objects_of(manifest);
+    assert!(!objects.is_empty(), "no manifest: {manifest}");
+    for object in objects {
         let path =
             collection_of(namespace, &object).unwrap_or_else(|| panic!("paths.rs does not know the kind: {object}"));
         let path = format!("{path}?fieldManager=kubectl-create&fieldValidation=Strict");
