@@ -33,7 +33,9 @@ pub(crate) fn evaluate(pool: &mut Pool, now: Timestamp) {
         let (generation, status) = (job.metadata.generation, job.status.get_or_insert_default());
         status.phase = status.phase.or(Some(phase));
         status.why = found.get(&key).map(|(_, why)| why.clone());
-        findings.into_iter().for_each(|finding| set(&mut status.conditions, finding, generation, Time(now)));
+        for finding in findings {
+            set(&mut status.conditions, finding, generation, Time(now));
+        }
         pool.objects.put(job);
     }
 }
