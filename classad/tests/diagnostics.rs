@@ -149,6 +149,20 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_told_as_they_were_written() {
+        let messages = ["5.", "5.e3", "5e", "1x", "0xg", "007", "00"].map(expr);
+        assert_snapshot!(messages.join("\n"), @r#"
+        line 1, column 1: `5.` has no digits after the decimal point; write `5.0` or `5`
+        line 1, column 1: `5.e3` has no digits after the decimal point; write `5.0e3` or `5e3`
+        line 1, column 1: `5e` has no digits in the exponent; write `5e3`
+        line 1, column 1: `1x`: a number cannot end in `x`
+        line 1, column 1: `0xg` is hexadecimal, which is not supported
+        line 1, column 1: `007` begins with a zero, but there are no octal numbers; write `7`
+        line 1, column 1: `00` begins with a zero, but there are no octal numbers; write `0`
+        "#);
+    }
+
+    #[test]
     fn too_large() {
         assert_snapshot!(expr(r#"9223372036854775808"#), @r#"line 1, column 1: `9223372036854775808` does not fit an integer of 64 bits; write `9223372036854775808.0` for a real number"#);
     }

@@ -121,11 +121,18 @@ pub(crate) fn read(files: &FileOptions) -> anyhow::Result<(Vec<Document>, Vec<Pr
             Err(problem) => problems.push(Problem { place: whole, text: problem }),
         }
     }
+    if documents.is_empty() && problems.is_empty() {
+        bail!("no manifest in {}; a manifest begins with apiVersion and kind", join(paths));
+    }
     Ok((documents, problems))
 }
 
 fn join(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    let name = |path: &PathBuf| match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    };
+    paths.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
 struct FileList {

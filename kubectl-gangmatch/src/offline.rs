@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use crds::{Account, AdFields, AdKind, Job, License, Machine, MachineClass, Match, POOL_POLICY, PoolPolicy};
+use crds::{Account, AdFields, Job, License, Machine, MachineClass, Match, POOL_POLICY, PoolPolicy};
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource, ResourceExt};
 use pool::{
-    AgentLiveness, NodeFacts, ObjectKey, Objects, Stored, account_problems, class_of_node, classes_in_order,
-    machine_of_node,
+    AgentLiveness, NodeFacts, ObjectKey, Objects, Stored, account_problems, check_class, class_of_node,
+    classes_in_order, machine_of_node,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::manifests::{Document, Problem, Source};
+use crate::manifests::{Document, Place, Problem, Source};
 use crate::schema::{Schemas, similar};
 
 const API: &str = "gangmatch.dev/v1alpha1";
@@ -131,7 +131,7 @@ impl Loader<'_> {
         self.objects.accounts.apply_policy(policy);
         let problem = self.objects.accounts.policy().and_then(|known| known.problem.clone());
         if let Some(why) = problem {
-            let place = place(&document.source, &why.message);
+            let place = place(&document.source, &why.message, None);
             self.problems.push(Problem { place, text: format!("PoolPolicy {POOL_POLICY}: {}", why.message) });
         }
     }
@@ -161,27 +161,39 @@ impl Loader<'_> {
         }
     }
 
-    /// The Machines that classes make of nodes, as the controller would create them.
+    /// The Machines that classes make of nodes, as the controller would create them. A class that the controller would not accept makes
+    /// none.
     fn machines(&mut self) {
         let classes: Vec<Arc<MachineClass>> = self.objects.classes.values().cloned().collect();
         let in_order = classes_in_order(classes.iter());
         let of_class = |class: &MachineClass| self.sources.get(&("MachineClass", self.key_of_class(class))).cloned();
-        let Some(nodes) = self.objects.nodes.clone() else { return };
-        let (mut made, mut problems) = (Vec::new(), Vec::new());
-        for node in nodes.values() {
+        let mut problems = Vec::new();
+        let mut note = |class: &MachineClass, message: &str| {
+            let text = format!("MachineClass {}: {message}", class.name_any());
+            problems.extend(of_class(class).map(|source| Problem { place: place(&source, message, None), text }));
+        };
+        let mut refused = BTreeSet::new();
+        for class in &classes {
+            if let Err(problem) = check_class(class) {
+                note(class, &problem.message);
+                refused.insert(class.name_any());
+            }
+        }
+        let nodes = self.objects.nodes.clone();
+        let mut made = Vec::new();
+        for node in nodes.iter().flat_map(|nodes| nodes.values()) {
             let Some(class) = class_of_node(&in_order, node) else { continue };
             match machine_of_node(class, node) {
+                _ if refused.contains(&class.name_any()) => {}
                 Ok(machine) => made.push(machine),
-                Err(problem) => {
-                    let text = format!("MachineClass {}: {}", class.name_any(), problem.message);
-                    problems.extend(
-                        of_class(class).map(|source| Problem { place: place(&source, &problem.message), text }),
-                    );
-                }
+                Err(problem) => note(class, &problem.message),
             }
         }
         problems.dedup_by(|one, other| one.text == other.text);
         self.problems.extend(problems);
+        if nodes.is_none() {
+            return;
+        }
         for mut machine in made {
             let key = ObjectKey::of(&machine);
             if self.objects.machines.get(&key).is_some() {
@@ -321,19 +333,24 @@ impl Loader<'_> {
 
     /// What is wrong with ads, or should be known of them, at the places where they were written.
     fn ads(&mut self) {
-        let jobs = self.objects.jobs.iter().map(|(key, held)| (AdKind::Job.as_str(), key.clone(), &held.ad));
-        let offers = self.objects.offers().map(|offer| (offer.kind.as_str(), offer.key(), offer.ad));
+        let Objects { jobs, machines, licenses, .. } = &self.objects;
+        let jobs = jobs.iter().map(|(key, held)| ("Job", key, &held.ad, &held.object.spec.ad));
+        let machines = machines.iter().map(|(key, held)| ("Machine", key, &held.ad, &held.object.spec.ad));
+        let licenses = licenses.iter().map(|(key, held)| ("License", key, &held.ad, &held.object.spec.ad));
         let terms = self.objects.accounts.policy().map(|known| Arc::clone(&known.terms));
         let accounts = terms.map(|terms| account_problems(&self.objects, &terms)).unwrap_or_default();
         for (name, why) in accounts {
             let found = self.sources.iter().find(|((kind, key), _)| *kind == "Account" && key.name == name);
             let Some((_, source)) = found else { continue };
-            let place = place(source, &why.message);
+            let place = place(source, &why.message, None);
             self.warnings.push(Problem { place, text: format!("Account {name}: {}", why.message) });
         }
-        for (kind, key, ad) in jobs.chain(offers) {
+        for (kind, key, ad, fields) in jobs.chain(machines).chain(licenses) {
             let Some(source) = self.sources.get(&(kind, key.clone())) else { continue };
-            let problem = |text: &String| Problem { place: place(source, text), text: format!("{kind} {key}: {text}") };
+            let problem = |text: &String| Problem {
+                place: place(source, text, Some(fields)),
+                text: format!("{kind} {key}: {text}"),
+            };
             match ad {
                 Ok(ad) => self.warnings.extend(ad.warnings.iter().map(problem)),
                 Err(why) => self.problems.push(problem(&why.message)),
@@ -342,11 +359,41 @@ impl Loader<'_> {
     }
 }
 
-/// Where the field stands that a message begins with: `spec.rank: line 1, column 3: ...`.
-fn place(source: &Source, message: &str) -> crate::manifests::Place {
-    let path = message.split([' ', ':']).next().unwrap_or("");
+/// Where the field stands that a message is about, such as `spec.rank: line 1, column 3: ...`. `fields` are those of its ad.
+fn place(source: &Source, message: &str, fields: Option<&AdFields>) -> Place {
+    let path = match fields.and_then(|fields| of_port(message, fields)) {
+        Some(path) => path,
+        None => message.split([' ', ':']).next().unwrap_or("").to_owned(),
+    };
     let line = message.split_once(": line ").and_then(|(_, rest)| rest.split(',').next()?.parse().ok()).unwrap_or(1);
-    source.field(path, line)
+    source.field(&path, line)
+}
+
+/// The path that a message means which begins with a port, by number or label: ``port `cpu`: the constraint can never be true``.
+fn of_port(message: &str, fields: &AdFields) -> Option<String> {
+    let (port, what) = message.strip_prefix("port ")?.split_once(": ")?;
+    if fields.classad.is_some() {
+        return Some("spec.classad".to_owned());
+    }
+    let ports = fields.ports.as_deref().unwrap_or_default();
+    let is_meant = |label: &str| label.eq_ignore_ascii_case(port.trim_matches('`'));
+    let number = port.parse().ok().or_else(|| ports.iter().position(|port| is_meant(&port.label)));
+    if let Some(number) = number.filter(|number| *number < ports.len()) {
+        let field = match what {
+            _ if what.starts_with("the constraint") => ".constraint",
+            _ if what.starts_with("the group constraint") => ".groupConstraint",
+            _ => "",
+        };
+        return Some(format!("spec.ports[{number}]{field}"));
+    }
+    let named = |name: &&String| name.eq_ignore_ascii_case("Requirements");
+    let expression = || fields.expressions.iter().flat_map(BTreeMap::keys).find(named);
+    let attribute = || fields.attributes.iter().flat_map(BTreeMap::keys).find(named);
+    Some(match (expression(), attribute()) {
+        (Some(name), _) => format!("spec.expressions.{name}"),
+        (None, Some(name)) => format!("spec.attributes.{name}"),
+        (None, None) => "spec.constraint".to_owned(),
+    })
 }
 
 /// Why `metadata.name` is none that an API server takes.

@@ -5,7 +5,7 @@ mod rules;
 use std::collections::BTreeMap;
 
 use crds::quantity::{self, Unit};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::manifests::kind;
 
@@ -59,6 +59,11 @@ impl Schemas {
             Some(Value::Object(metadata)) => {
                 for name in metadata.keys().filter(|name| !METADATA.contains(&name.as_str())) {
                     findings.push(no_such_field("metadata", name, METADATA.into_iter()));
+                }
+                for field in ["labels", "annotations"] {
+                    let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+                    let map = metadata.get(field).filter(|map| !map.is_null());
+                    map.into_iter().for_each(|map| shape(&format!("metadata.{field}"), map, &schema, &mut findings));
                 }
             }
             Some(other) => findings.push(expected("metadata", other, "a map: `metadata: {name: ...}`")),
@@ -121,6 +126,7 @@ fn shape(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Finding>)
         ("integer", Value::Number(number)) if number.is_i64() || number.is_u64() => {
             bounds(path, number, schema, findings)
         }
+        ("integer", Value::Number(number)) if is_too_large(number) => bounds(path, number, schema, findings),
         ("integer", other) => {
             findings.push(no_amount(path, other).unwrap_or_else(|| expected(path, other, "a whole number")))
         }
@@ -168,12 +174,24 @@ fn expression(path: &str, value: &Value, schema: &Value, findings: &mut Vec<Find
     match value {
         Value::String(text) => string(path, text, schema, findings),
         Value::Number(number) if number.is_i64() => {}
+        Value::Number(_) if is_amount(path) => findings.push(expected(path, value, "a whole number")),
         Value::Bool(_) | Value::Number(_) => {
             findings.push(expected(path, value, &format!("an expression as text: quote it, \"{value}\"")));
         }
         Value::Null => findings.push(expected(path, value, "an expression, or remove the field")),
         _ => findings.push(expected(path, value, "an expression as text, such as `cpu.Memory >= 64`")),
     }
+}
+
+/// Whether a path is that of an amount of a resource: an expression whose value is a whole number.
+fn is_amount(path: &str) -> bool {
+    let field = path.rsplit_once('.').map_or("", |(field, _)| field);
+    field.ends_with(".request") || field.ends_with(".capacity")
+}
+
+/// Whether a number is larger than any integer, so that the reader of YAML takes it for a real one.
+fn is_too_large(number: &serde_json::Number) -> bool {
+    number.is_f64() && number.as_f64().is_some_and(|value| value.abs() >= 2_f64.powi(63))
 }
 
 fn string(path: &str, text: &str, schema: &Value, findings: &mut Vec<Finding>) {

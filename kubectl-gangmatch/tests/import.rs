@@ -320,6 +320,50 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_a_job_cannot_have_are_told_by_line() {
+        let of = |commands: &str| {
+            let output = run(&["--image", "i", "-"], &format!("executable = a\n{commands}\nqueue\n"));
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (text(output.stdout), text(output.stderr))
+        };
+        for (commands, said) in [
+            (
+                "priority = 5000",
+                "note: standard input:2: `priority = 5000` becomes 1000, the largest priority of a Job\n",
+            ),
+            (
+                "priority = 1.5",
+                "note: standard input:2: `priority = 1.5` is left out; write a whole number from -1000 to 1000\n",
+            ),
+            ("priority = 5", ""),
+            (
+                "request_cpus = 1.5",
+                "note: standard input:2: `request_cpus = 1.5` is no amount that a machine has; write a whole number of at least 1\n",
+            ),
+            ("request_gpus = 0", ""),
+            (
+                "concurrency_limits = fluent:0",
+                "error: standard input:2: found `fluent:0`; write a whole number of at least 1, such as fluent:2\n",
+            ),
+            (
+                "machine_count = 0",
+                "error: standard input:2: found `machine_count = 0`; write a whole number from 1 to 63\n",
+            ),
+            (
+                "concurrency_limits = a,b,c,d,e,f,g,h",
+                "error: standard input:2: found 8 limits; write at most 7: a Job has at most 8 ports, one of them for the machine\n",
+            ),
+        ] {
+            assert_eq!(of(commands).1, said, "{commands}");
+        }
+        let (text, said) = of("concurrency_limits = vcs, VCS, a-b, a_b, machine, other, fluent : 3");
+        let labels: Vec<&str> =
+            text.lines().filter_map(|line| line.trim_start_matches(['-', ' ']).strip_prefix("label: ")).collect();
+        assert_eq!(labels, ["machine", "vcs", "VCS_2", "a_b", "a_b_2", "machine_2", "other_2", "fluent"], "{said}");
+        assert!(text.contains("fluent.App == \"fluent\"") && said.is_empty(), "{text}{said}");
+    }
+
+    #[test]
     fn without_an_image_jobs_keep_their_arguments() {
         let input = "executable = run.sh\narguments = $(file) $(n)\nqueue file, n from (\na.dat, 1\nb.dat, 2\n)\n";
         let output = run(&["-"], input);

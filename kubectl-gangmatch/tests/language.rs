@@ -103,6 +103,146 @@ warning[impossible-comparison]: comparing with `undefined` is never true
         assert_eq!((found, out.matches("did you mean `node`?").count()), ([true, true], 2), "{out}");
     }
 
+    /// What `lint` says of objects, which `---` divides; each without its apiVersion.
+    fn linted(objects: &str) -> String {
+        let text: String = objects
+            .split("---\n")
+            .map(|object| format!("---\napiVersion: gangmatch.dev/v1alpha1\n{}", object.trim_start()))
+            .collect();
+        run(&["lint", "-f", "-"], &text).0
+    }
+
+    const NODE: &str =
+        "kind: Node\napiVersion: v1\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: \"8\", memory: 16Gi}}\n";
+
+    #[test]
+    fn a_class_that_the_controller_refuses_is_told_and_makes_no_machines() {
+        let class = |spec: &str| {
+            format!(
+                "apiVersion: gangmatch.dev/v1alpha1\nkind: MachineClass\nmetadata: {{name: lab}}\nspec:\n  namespace: grid\n  selector: {{}}\n{spec}"
+            )
+        };
+        let wrong = class("  capacity: {cpus: Cpu - 2, slots: 1}\n");
+        let said = "error: <stdin>:7: MachineClass lab: spec.capacity.cpus: no node has an attribute `Cpu`; did you mean `Cpus`?\n";
+        assert!(run(&["lint", "-f", "-"], &wrong).0.contains(said), "{}", run(&["lint", "-f", "-"], &wrong).0);
+        let (out, errors, status) = run(&["match", "-f", "-"], &format!("{wrong}---\n{NODE}"));
+        assert!(out.contains("with 0 offers") && errors == said && status == 1, "{out}{errors}");
+        let (out, errors, _) =
+            run(&["match", "-f", "-"], &format!("{}---\n{NODE}", class("  capacity: {cpus: Cpus}\n")));
+        assert!(out.contains("with 1 offer") && errors.is_empty(), "{out}{errors}");
+    }
+
+    #[test]
+    fn a_condition_that_is_never_true_is_told_once_wherever_it_stands() {
+        let job = |spec: &str| linted(&format!("kind: Job\nmetadata: {{name: a}}\nspec:\n  {spec}\n"));
+        let out = job("expressions: {Requirements: 1 > 2}");
+        assert!(out.contains("warning[never-true]") && out.ends_with("\n1 finding.\n"), "{out}");
+        let out = job("attributes: {Requirements: false}");
+        let said = "error: <stdin>:6: Job default/a: port `other`: the constraint can never be true: ";
+        assert!(out.starts_with(said) && out.ends_with("\n1 finding.\n"), "{out}");
+        let out = job("constraint: other.A == 1 && other.A == 2");
+        assert!(out.contains("warning[contradiction]") && out.ends_with("\n1 finding.\n"), "{out}");
+        let out =
+            job("ports:\n  - {label: a, constraint: a.B == 1}\n  - {label: cpu, minCount: 2, constraint: cpu.A == 1}");
+        assert!(out.starts_with("error: <stdin>:8: Job default/a: port 1: `MinCount` needs `MaxCount`"), "{out}");
+    }
+
+    #[test]
+    fn an_ad_as_text_without_requirements_is_warned_of() {
+        let text = |kind: &str, ad: &str| {
+            linted(&format!("kind: {kind}\nmetadata: {{name: a}}\nspec:\n  classad: \"{ad}\"\n"))
+        };
+        for kind in ["Job", "Machine"] {
+            let out = text(kind, "[ Requirments = other.A == 1 ]");
+            let said = format!(
+                "warning: <stdin>:6: {kind} default/a: spec.classad: the ad has no Requirements, which accepts no partner; did you mean it by `Requirments`?\n"
+            );
+            assert!(out.contains(&said), "{out}");
+        }
+        assert!(text("Machine", "[ Memory = 64 ]").contains("write `Requirements = true`"));
+        assert_eq!(text("Machine", "[ Memory = 64; Requirements = true ]"), "");
+    }
+
+    #[test]
+    fn every_expression_that_cannot_be_read_is_told() {
+        let out = linted(
+            "kind: Job\nmetadata: {name: a}\nspec:\n  constraint: other.Type = \"Machine\" and x\n  rank: foo(\n  expressions: {A: \"1 +\", B: \"x and y\"}\n",
+        );
+        for field in ["spec.constraint", "spec.rank", "spec.expressions.A", "spec.expressions.B"] {
+            assert_eq!(out.matches(&format!(" {field}:")).count(), 1, "{field}: {out}");
+        }
+        assert!(out.contains("error[word-operator]: `and` is not an operator"), "{out}");
+    }
+
+    #[test]
+    fn policies_prices_capacities_and_variables_are_looked_at() {
+        let out = linted(
+            "kind: PoolPolicy\nmetadata: {name: pool}\nspec:\n  counters:\n  - {name: vcs, constraint: 1 > 2}\n  preemption: {mode: DryRun, \
+             requirements: SubmiterUserPrio > 1 && 2 < 1, rank: TotlJobRuntime}\n---\nkind: License\nmetadata: {name: l}\nspec:\n  capacity: {seats: 1}\n  \
+             attributes: {App: vcs}\n  chargeWeight: 2 * Alocation.seats\n---\nkind: MachineClass\nmetadata: {name: c}\nspec:\n  namespace: grid\n  selector: {}\n  \
+             expressions: {Twice: Cpuz * 2}\n  capacity: {slots: \"ifThenElse(isUndefined(Memry), 1, 2)\"}\n---\nkind: Job\nmetadata: {name: j}\nspec:\n  \
+             ports: [{label: cpu, constraint: cpu.Type == \"Machine\"}]\n  workload:\n    env: {HOST: cpu.Twise}\n    workloadRef: {name: x}\n",
+        );
+        for (field, said) in [
+            ("spec.counters[0].constraint", "condition is always false"),
+            ("spec.preemption.requirements", "did you mean `SubmitterUserPrio`?"),
+            ("spec.preemption.rank", "did you mean `TotalJobRuntime`?"),
+            ("spec.chargeWeight", "did you mean `Allocation`?"),
+            ("spec.expressions.Twice", "did you mean `Cpus`?"),
+            ("spec.capacity.slots", "did you mean `Memory`?"),
+            ("spec.workload.env.HOST", "did you mean `Twice`?"),
+        ] {
+            assert!(out.contains(&format!(" {field}:")) && out.contains(said), "{field}: {said}: {out}");
+        }
+        assert!(!out.contains("did you mean `cpu`?"), "labels are no attributes: {out}");
+    }
+
+    #[test]
+    fn amounts_say_what_to_write() {
+        let job =
+            |amounts: &str| linted(&format!("kind: Job\nmetadata: {{name: a}}\nspec:\n  request: {{{amounts}}}\n"));
+        assert!(job("cpus: 0.5").contains("spec.request.cpus: found 0.5, a fraction; write a whole number\n"));
+        for (amount, value) in [("\"0.5\"", "0.5"), ("0", "0"), ("-1", "-1")] {
+            let out = job(&format!("cpus: {amount}"));
+            let said =
+                format!("warning[no-amount]: the request of cpus is `{value}`, which is no amount: no offer has it\n");
+            assert!(out.contains(&said) && out.contains("write a whole number of at least 1"), "{amount}: {out}");
+        }
+        assert_eq!(job("cpus: 2, memory: 4Gi, gpus: my.Gpus"), "");
+        let out = linted("kind: Machine\nmetadata: {name: a}\nspec:\n  capacity: {cpus: 99999999999999999999}\n");
+        assert!(out.contains("spec.capacity.cpus: found 1e+20; write at most "), "{out}");
+    }
+
+    #[test]
+    fn labels_of_objects_are_text() {
+        let out = linted("kind: Job\nmetadata:\n  name: a\n  labels: {team: 5}\nspec: {request: {cpus: 1}}\n");
+        let said =
+            "error: <stdin>:6: Job default/a: metadata.labels.team: found 5, a number; write text: quote it, \"5\"\n";
+        assert!(out.starts_with(said), "{out}");
+    }
+
+    #[test]
+    fn no_manifest_is_an_error() {
+        for verb in ["lint", "match"] {
+            let (out, errors, status) = run(&[verb, "-f", "-"], "# nothing\n---\n");
+            let said = "error: no manifest in standard input; a manifest begins with apiVersion and kind\n";
+            assert_eq!((out.as_str(), errors.as_str(), status), ("", said, 2), "{verb}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_the_policy_of_the_pool_is_told() {
+        let policy = "apiVersion: gangmatch.dev/v1alpha1\nkind: PoolPolicy\nmetadata: {name: pool}\nspec:\n  halfLifeSecond: 5\n";
+        for verb in ["userprio", "quota"] {
+            let (_, errors, status) = run(&[verb, "-f", "-"], policy);
+            assert!(
+                errors.contains("error: <stdin>:5: PoolPolicy pool: spec.halfLifeSecond: there is no such field"),
+                "{errors}"
+            );
+            assert!(errors.contains("the PoolPolicy is not accepted") && status != 0, "{errors}");
+        }
+    }
+
     #[test]
     fn the_examples_have_no_findings() {
         for folder in ["counted", "floating", "host-locked", "quickstart", "subnet"] {

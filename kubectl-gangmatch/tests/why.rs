@@ -563,6 +563,26 @@ mod tests {
     }
 
     #[test]
+    fn a_job_that_is_done_says_so_without_a_status() {
+        let said = text("just-done", "j", &object("Job", "j", "constraint: 'other.A == 1', done: true"));
+        assert_eq!(said, "job default/j has finished: spec.done is true\nReason: Done\n");
+    }
+
+    #[test]
+    fn without_offers_no_name_is_unknown_and_without_requirements_that_is_said() {
+        let said =
+            text("no-offers", "j", &object("Job", "j", "constraint: 'other.Type == \"Machine\" && other.Memroy > 1'"));
+        assert!(!said.contains("mean nothing"), "{said}");
+        let machine = MACHINE.to_owned() + &object("Machine", "m", "attributes: {Type: Machine}");
+        let said = text("typed", "j", &(machine.clone() + &object("Job", "j", "constraint: 'other.Typ == 1'")));
+        assert!(said.contains("`other.Typ`: no offer has an attribute `Typ`"), "{said}");
+        let said = text("silent", "j", &(machine + &object("Job", "j", "classad: '[ Requirments = other.A == 1 ]'")));
+        assert!(!said.contains("each part") && said.contains("did you mean it by `Requirments`?"), "{said}");
+        assert!(said.contains("the ad has no Requirements, which accepts no offer"), "{said}");
+        assert!(said.contains("1 does not satisfy the constraint of the job, which has none\n"), "{said}");
+    }
+
+    #[test]
     fn a_query_that_finds_nothing_names_what_no_object_has() {
         for (kind, constraint, said) in [
             ("machines", "Memroy > 1", "there are 4. No machine has an attribute `Memroy`; did you mean `Memory`?\n"),

@@ -153,6 +153,9 @@ pub fn hint(unmatched: &Unmatched) -> String {
     let never = port.conjuncts.iter().find(|part| part.rejects == port.candidates);
     match (&unmatched.verdict, never) {
         (Verdict::NoCandidates { .. }, Some(part)) => format!("no ad satisfies `{}`", part.text),
+        (Verdict::NoCandidates { .. }, None) if port.conjuncts.is_empty() => {
+            "the ad has no Requirements, which accepts no offer; write them, such as `Requirements = true`".to_owned()
+        }
         (Verdict::NoCandidates { .. }, None) => {
             "each part of the constraint is true of some ad, but no ad meets all parts; relax one of them".to_owned()
         }

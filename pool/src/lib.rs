@@ -79,7 +79,7 @@ pub use known_policy::KnownPolicy;
 pub use matches::Matches;
 pub use multi_map::MultiMap;
 pub use node::{NodeFacts, Nodes, SystemFact};
-pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node};
+pub use node_machine::{check_class, class_of_node, classes_in_order, machine_of_node, node_attribute_names};
 pub use nominations::{
     NominatedGang, OtherNominations, free_offers, idle_claim, idle_claim_id, nominated, nominated_charges,
     nominated_gang, nominated_gangs, nomination_of, taken_by_nomination,

@@ -84,6 +84,11 @@ pub fn check_class(class: &MachineClass) -> Result<(), NotAccepted> {
     }
 }
 
+/// The names of all attributes that nodes may have.
+pub fn node_attribute_names() -> Vec<String> {
+    node_attributes(&some_node()).into_iter().map(|(name, _)| name).collect()
+}
+
 /// A node that has all that a node may have.
 fn some_node() -> NodeFacts {
     NodeFacts {

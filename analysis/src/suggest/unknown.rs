@@ -153,7 +153,10 @@ fn judged(ports: &Ports, port: usize, path: &[Name], advertised: &Advertised) ->
     }
 }
 
-/// Attributes that an ad may lack without being wrong.
+/// Attributes that the system gives to ads, which an ad may lack without being wrong.
+const SYSTEM: [&str; 11] =
+    ["Type", "MyType", "Name", "Namespace", "Owner", "Uid", "Labels", "Members", "Capacity", "Free", "NodeName"];
+
 fn is_system(name: &Name) -> bool {
-    ["Members", "NodeName", "Labels", "Owner", "Free"].iter().any(|word| name.as_str().eq_ignore_ascii_case(word))
+    SYSTEM.iter().any(|word| name.as_str().eq_ignore_ascii_case(word))
 }

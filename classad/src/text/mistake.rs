@@ -102,9 +102,15 @@ pub(crate) fn number(report: &mut Report<'_>, span: Span, text: &str, dialect: D
         ),
         Fault::LeadingZero => leading_zero(text),
         Fault::NoFraction => {
-            ("number", format!("`{text}` has no digits after the decimal point"), Some("write `1.0` or `1`".into()))
+            let whole = text.split('.').next().unwrap_or(text);
+            let exponent = text.split_once('.').map_or("", |(_, exponent)| exponent);
+            let hint = format!("write `{whole}.0{exponent}` or `{whole}{exponent}`");
+            ("number", format!("`{text}` has no digits after the decimal point"), Some(hint))
         }
-        Fault::NoExponent => ("number", format!("`{text}` has no digits in the exponent"), Some("write `1e3`".into())),
+        Fault::NoExponent => {
+            let number = text.split(['e', 'E']).next().unwrap_or(text);
+            ("number", format!("`{text}` has no digits in the exponent"), Some(format!("write `{number}e3`")))
+        }
         Fault::Suffix(at) => suffix(text, at, dialect),
     };
     report.error(code, span, message, hint)
@@ -113,23 +119,19 @@ pub(crate) fn number(report: &mut Report<'_>, span: Span, text: &str, dialect: D
 type Remark = (&'static str, String, Option<String>);
 
 fn leading_zero(text: &str) -> Remark {
-    let digits = text.trim_start_matches('-');
-    let prefixed = digits.get(1..2).is_some_and(|letter| letter.eq_ignore_ascii_case("x"));
-    let hexadecimal = digits.get(2..).and_then(|digits| i64::from_str_radix(digits, 16).ok()).filter(|_| prefixed);
-    match hexadecimal {
-        Some(value) => {
-            ("number", format!("`{text}` is hexadecimal, which is not supported"), Some(format!("write `{value}`")))
-        }
-        None => {
-            let decimal = digits.trim_start_matches('0');
-            let decimal = if decimal.is_empty() { "0" } else { decimal };
-            (
-                "number",
-                format!("`{text}` begins with a zero, but there are no octal numbers"),
-                Some(format!("write `{decimal}`")),
-            )
-        }
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    if let Some(("0", hexadecimal)) = digits.split_once(['x', 'X']) {
+        let value = i64::from_str_radix(hexadecimal, 16).ok();
+        let hint = value.map(|value| format!("write `{sign}{value}`"));
+        return ("number", format!("`{text}` is hexadecimal, which is not supported"), hint);
     }
+    let decimal = digits.trim_start_matches('0');
+    let decimal = if decimal.is_empty() { "0" } else { decimal };
+    (
+        "number",
+        format!("`{text}` begins with a zero, but there are no octal numbers"),
+        Some(format!("write `{sign}{decimal}`")),
+    )
 }
 
 fn suffix(text: &str, at: usize, dialect: Dialect) -> Remark {

@@ -62,7 +62,8 @@ pub(crate) fn scan(rest: &str, dialect: Dialect) -> (usize, Result<Number, Fault
         .count();
     let text = rest.get(..end).unwrap_or_default();
     let suffix = rest.get(end..end + letters).unwrap_or_default();
-    let leading_zero = !real && whole > 1 && bytes.get(sign) == Some(&b'0') || !real && suffix.starts_with(['x', 'X']);
+    let is_zero_first = !real && bytes.get(sign) == Some(&b'0');
+    let leading_zero = is_zero_first && (whole > 1 || suffix.starts_with(['x', 'X']));
     let number = match fault {
         Some(fault) => Err(fault),
         None if leading_zero => Err(Fault::LeadingZero),

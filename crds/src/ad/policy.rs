@@ -72,13 +72,15 @@ impl PolicyTerms {
         let weights = spec.weights.iter().map(|(name, weight)| Ok((name.clone(), weight_of(name, weight)?)));
         let mut names = BTreeSet::new();
         let mut counters = Vec::new();
-        for counter in &spec.counters {
+        for (index, counter) in spec.counters.iter().enumerate() {
             if !names.insert(&counter.name) {
-                let what =
-                    format!("spec.counters: {} is defined twice; remove one of them", message::quote(&counter.name));
+                let what = format!(
+                    "spec.counters[{index}]: {} is defined twice; remove one of them",
+                    message::quote(&counter.name)
+                );
                 return Err(NotAccepted::new(reasons::DUPLICATE_COUNTER, &what));
             }
-            let place = format!("spec.counters, counter {}, constraint", message::quote(&counter.name));
+            let place = format!("spec.counters[{index}].constraint");
             let constraint = text::expression(&place, &counter.constraint, &mut Vec::new())?;
             counters.push(CounterTerms { name: counter.name.clone(), constraint, resource: counter.resource.clone() });
         }
@@ -177,15 +179,12 @@ mod tests {
                 "spec.weights.cpus: found `a lot`; write a number from 0 to 1000000",
             ),
             (json!({"weights": {"cpus": 1_000_001}}), "spec.weights.cpus: found `1000001`; write a number from 0 to"),
-            (
-                json!({"counters": [{"name": "vcs", "constraint": "App =="}]}),
-                "spec.counters, counter `vcs`, constraint: line 1, ",
-            ),
+            (json!({"counters": [{"name": "vcs", "constraint": "App =="}]}), "spec.counters[0].constraint: line 1, "),
             (json!({"preemption": {"requirements": "RemoteUserPrio >"}}), "spec.preemption.requirements: line 1, "),
             (json!({"preemption": {"mode": "On", "rank": "("}}), "spec.preemption.rank: line 1, "),
             (
                 json!({"counters": [{"name": "vcs", "constraint": "true"}, {"name": "vcs", "constraint": "true"}]}),
-                "spec.counters: `vcs` is defined twice; remove one of them",
+                "spec.counters[1]: `vcs` is defined twice; remove one of them",
             ),
         ] {
             let refused = terms(spec.clone()).unwrap_err();

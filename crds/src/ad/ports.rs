@@ -25,7 +25,8 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), NotAccepted> {
         let odd = |(place, constraint): (String, Expr)| {
             ["other", "target"].iter().find_map(|label| odd_kind(&place, &constraint, &Name::from(*label)))
         };
-        draft.warnings.extend(found.and_then(odd));
+        let warning = if found.is_none() { without_requirements(draft.ad()) } else { found.and_then(odd) };
+        draft.warnings.extend(warning);
         return Ok(());
     };
     let place = draft.place("Ports").unwrap_or("spec.ports").to_owned();
@@ -73,6 +74,19 @@ pub(crate) fn check(draft: &mut Draft) -> Result<(), NotAccepted> {
         }
     }
     Ok(())
+}
+
+/// An ad as text that has neither ports nor requirements: as in HTCondor, it matches nothing.
+fn without_requirements(ad: &Ad) -> Option<String> {
+    if ad.get("Requirements").is_some() {
+        return None;
+    }
+    let names: Vec<Name> = ad.iter().map(|(name, _)| name.clone()).collect();
+    let advice = match similar("Requirements", &names) {
+        Some(written) => format!("did you mean it by {}?", message::quote(written.as_str())),
+        None => "to accept every partner, write `Requirements = true`".to_owned(),
+    };
+    Some(format!("spec.classad: the ad has no Requirements, which accepts no partner; {advice}"))
 }
 
 /// What the constraints of ports select from that is neither a label there nor an attribute, and kinds that do not exist.

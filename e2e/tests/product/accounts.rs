@@ -131,7 +131,7 @@ fn a_mistake_in_the_policy_is_told_and_a_tenant_may_not_read_accounts() {
         (!found.0.is_empty()).then_some(found)
     });
     assert_eq!((told.0.as_str(), told.1.as_str()), ("False", "ParseError"));
-    assert!(told.2.starts_with("spec.counters, counter `sim`, constraint: line 1, column "), "{}", told.2);
+    assert!(told.2.starts_with("spec.counters[0].constraint: line 1, column "), "{}", told.2);
     mistakes_in_accounts_are_told_and_mended(stage);
     let other = json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "PoolPolicy", "metadata": {"name": "other"}, "spec": {}});
     let refusal =

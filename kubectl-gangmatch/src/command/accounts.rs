@@ -10,7 +10,7 @@ use policy::{Amount, Quotas};
 use pool::{AccountsBuilder, CycleInputs, Objects, account_problems, account_usage, demands, pool_charge, snapshot};
 
 use crate::cluster::{Kind, Pool, PoolSource};
-use crate::output::OutputOptions;
+use crate::output::{self, OutputOptions};
 use crate::subject::subjects;
 
 /// Which accounts to show, and how.
@@ -64,6 +64,11 @@ pub(crate) fn read(arguments: &AccountsArguments) -> anyhow::Result<Accounted> {
     let mut snapshot = snapshot(objects, &CycleInputs::of(objects));
     add(&mut snapshot, objects, source.time());
     let Some(charged) = snapshot.accounts.clone() else {
+        let is_wrong = pool.problems.iter().any(|problem| problem.contains("PoolPolicy "));
+        output::problems(&pool.problems)?;
+        if is_wrong {
+            bail!("the PoolPolicy is not accepted, so nothing is charged; correct it first");
+        }
         bail!(
             "there is no PoolPolicy, so nothing is charged; an administrator can create it: \
              echo '{{apiVersion: gangmatch.dev/v1alpha1, kind: PoolPolicy, metadata: {{name: {}}}, spec: {{}}}}' | kubectl apply -f -",

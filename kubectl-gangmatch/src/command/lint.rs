@@ -1,25 +1,32 @@
 //! `lint`: manifests into everything that is wrong or probably not meant, with file and line.
 
+mod fields;
+
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
 use classad::{
-    Ad, Colour, Diagnostic, Dialect, Form, Name, Output, Severity, lint, lint_ad, parse_expr, read_ad, render,
+    Ad, Colour, Diagnostic, Dialect, Expr, Form, Name, Output, Position, Reading, Severity, Span, constant, lint,
+    lint_ad, parse_expr, read_ad, render,
 };
+use crds::quantity;
+use pool::node_attribute_names;
 use serde_json::{Value, json};
 
+use self::fields::{Field, Role, items, keys};
+
 use crate::cluster::ManifestOptions;
-use crate::manifests::{self, Problem, Source};
+use crate::manifests::{self, Place, Problem, Source};
 use crate::offline::{Loaded, READER, Stamp, load};
 use crate::output::AnswerOptions;
 use crate::screen::shown;
 
 /// What `--help` says below the options.
 pub(crate) const AFTER_HELP: &str = "\
-In addition to mistakes that the controller refuses, it finds conditions that are never true, pairs of conditions that
-exclude each other, comparisons with undefined, and names that look misspelled. kubectl accepts some of what this refuses:
-of a key that is written twice, it takes the last one.
+In addition to mistakes that the controller refuses, it finds requests that no offer can meet, conditions that are
+never true, pairs of conditions that exclude each other, comparisons with undefined, and names that look misspelled.
+kubectl accepts some of what this refuses: of a key that is written twice, it takes the last one.
 
 Exit status:
   0  there are no findings
@@ -29,8 +36,31 @@ Exit status:
 /// Remarks of the reader, which the objects' own warnings tell already.
 const TOLD: [&str; 3] = ["unsupported-regex", "bad-regex", "regex-end"];
 
+/// Remarks that a condition is never true.
+const NEVER: [&str; 3] = ["never-true", "contradiction", "impossible-comparison"];
+
+/// Names that the expressions of preemption may read besides.
+const PREEMPTION: [&str; 16] = [
+    "preemptor",
+    "victim",
+    "SubmitterUserPrio",
+    "RemoteUserPrio",
+    "SubmitterUserResourcesInUse",
+    "RemoteUserResourcesInUse",
+    "SubmitterGroup",
+    "RemoteGroup",
+    "SubmitterGroupQuota",
+    "RemoteGroupQuota",
+    "SubmitterGroupResourcesInUse",
+    "RemoteGroupResourcesInUse",
+    "TotalJobRuntime",
+    "NumPreemptions",
+    "VictimCharge",
+    "VictimMembers",
+];
+
 /// Names that the system gives to ads, and words of ads as text.
-const SYSTEM: [&str; 18] = [
+const SYSTEM: [&str; 19] = [
     "Type",
     "MyType",
     "Name",
@@ -40,6 +70,7 @@ const SYSTEM: [&str; 18] = [
     "Labels",
     "Members",
     "Capacity",
+    "Allocation",
     "Free",
     "NodeName",
     "Requirements",
@@ -63,11 +94,20 @@ pub(crate) struct LintArguments {
 
 /// The remarks on one field.
 struct FieldRemarks {
+    /// Where the field begins.
+    begin: Place,
     place: String,
     object: String,
     field: String,
     source: String,
     remarks: Vec<Diagnostic>,
+}
+
+impl FieldRemarks {
+    /// Whether they say what a problem says: that the same condition is never true.
+    fn say_never(&self, problem: &Problem) -> bool {
+        self.begin == problem.place && self.remarks.iter().any(|one| NEVER.contains(&one.code))
+    }
 }
 
 /// Prints all findings.
@@ -76,15 +116,20 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
     let read: Vec<(Source, Value)> =
         documents.iter().map(|document| (document.source.clone(), document.value.clone())).collect();
     let Loaded { problems: wrong, warnings, .. } = load(documents, &Stamp { namespace: "default", owner: READER });
-    // The findings say the same of a constraint that is never true, and show where.
-    problems.extend(wrong.into_iter().filter(|problem| !problem.text.contains("the constraint can never be true: ")));
+    problems.extend(wrong);
     problems.sort();
     let mut known: BTreeSet<Name> = SYSTEM.into_iter().map(Name::from).collect();
     for (_, value) in &read {
         learn(value, &mut known);
     }
     let known: Vec<Name> = known.into_iter().collect();
-    let findings: Vec<FieldRemarks> = read.iter().flat_map(|(source, value)| object(source, value, &known)).collect();
+    let findings: Vec<FieldRemarks> =
+        read.iter().flat_map(|(source, value)| object(source, value, &known, &problems)).collect();
+    // These findings say the same, and show where.
+    let is_said = |problem: &Problem| {
+        problem.text.contains("constraint can never be true: ") && findings.iter().any(|one| one.say_never(problem))
+    };
+    problems.retain(|problem| !is_said(problem));
     match arguments.output.is_text() {
         true => text(out, &problems, &warnings, &findings)?,
         false => arguments.output.print(out, "", &data(&problems, &warnings, &findings))?,
@@ -93,17 +138,20 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
     Ok(if nothing { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The names that a manifest gives: keys of attributes and the like, labels.
+/// The names that a manifest gives to attributes.
 fn learn(value: &Value, known: &mut BTreeSet<Name>) {
-    let Some(spec) = value.get("spec") else { return };
-    let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
-    for part in std::iter::once(spec).chain(ports) {
-        for field in ["attributes", "expressions"] {
-            let names = part.get(field).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::keys);
-            known.extend(names.map(|name| Name::from(name.as_str())));
-        }
-        known.extend(part.get("label").and_then(Value::as_str).map(Name::from));
+    let kind = value.get("kind").and_then(Value::as_str).unwrap_or("");
+    if ["MachineClass", "Node"].contains(&kind) {
+        known.extend(node_attribute_names().into_iter().map(Name::from));
     }
+    let Some(spec) = value.get("spec") else { return };
+    for part in std::iter::once(spec).chain(items(spec, "ports").map(|(_, port)| port)) {
+        for field in ["attributes", "expressions"] {
+            known.extend(keys(part, field).map(|(name, _)| Name::from(name.as_str())));
+        }
+    }
+    let declared = items(spec, "dynamicAttributes").filter_map(|(_, declared)| declared.get("name")?.as_str());
+    known.extend(declared.map(Name::from));
     let text = spec.get("classad").and_then(Value::as_str).unwrap_or("");
     let ad = read_ad(text, Dialect::Gangmatch, Form::Any).read;
     known.extend(ad.iter().flat_map(names));
@@ -121,57 +169,74 @@ fn names(ad: &Ad) -> Vec<Name> {
     found
 }
 
-/// The remarks on every expression of an object.
-fn object(source: &Source, value: &Value, known: &[Name]) -> Vec<FieldRemarks> {
+/// The remarks on every expression of an object, without the mistakes that `problems` tell already.
+fn object(source: &Source, value: &Value, known: &[Name], problems: &[Problem]) -> Vec<FieldRemarks> {
     let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or("");
     if !text("/apiVersion").starts_with("gangmatch.dev/") {
         return Vec::new();
     }
     let object = format!("{} {}", text("/kind"), text("/metadata/name"));
     let Some(spec) = value.get("spec") else { return Vec::new() };
-    let mut fields = expressions("spec", spec);
-    for (index, port) in spec.get("ports").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        fields.extend(expressions(&format!("spec.ports[{index}]"), port));
-    }
+    // Only the ad itself knows the labels of its ports.
+    let labels = items(spec, "ports").filter_map(|(_, port)| port.get("label")?.as_str()).map(Name::from);
+    let own: Vec<Name> = labels.chain(known.iter().cloned()).collect();
+    let of_preemption: Vec<Name> = PREEMPTION.into_iter().map(Name::from).chain(known.iter().cloned()).collect();
     let mut findings = Vec::new();
-    for (field, text) in fields {
-        let mut remarks = remarks(&field, &text, known);
+    for Field { path: field, text, role } in fields::of(spec) {
+        let known = if field.starts_with("spec.preemption.") { &of_preemption } else { &own };
+        let mut remarks = remarks(&role, &text, known);
         remarks.retain(|one| !TOLD.contains(&one.code));
-        if let Some(first) = remarks.first() {
-            let place = source.field(&field, first.position.line).to_string();
-            findings.push(FieldRemarks { place, object: object.clone(), field, source: text, remarks });
+        let Some(first) = remarks.first() else { continue };
+        let place = source.field(&field, first.position.line);
+        let is_told = |problem: &Problem| problem.place == place && problem.text.contains(&format!(": {field}: "));
+        if first.severity == Severity::Error && problems.iter().any(is_told) {
+            continue;
         }
+        let (begin, place, object) = (source.field(&field, 1), place.to_string(), object.clone());
+        findings.push(FieldRemarks { begin, place, object, field, source: text, remarks });
     }
     findings
 }
 
-/// The expressions of a spec or of a port, each with its path.
-fn expressions(path: &str, part: &Value) -> Vec<(String, String)> {
-    let mut found = Vec::new();
-    for field in ["classad", "constraint", "rank", "gangRank", "groupConstraint", "groupRank", "sharedBy"] {
-        found.extend(part.get(field).and_then(Value::as_str).map(|text| (format!("{path}.{field}"), text.to_owned())));
+/// The remarks on one field: if it cannot be read, the mistakes in it.
+fn remarks(role: &Role, text: &str, known: &[Name]) -> Vec<Diagnostic> {
+    if *role == Role::Ad {
+        let Reading { read, diagnostics } = read_ad(text, Dialect::Gangmatch, Form::Any);
+        return read.map_or(diagnostics, |ad| lint_ad(&ad, text, known));
     }
-    for field in ["expressions", "request"] {
-        for (name, text) in part.get(field).and_then(Value::as_object).into_iter().flatten() {
-            found.extend(text.as_str().map(|text| (format!("{path}.{field}.{name}"), text.to_owned())));
+    let expr = match parse_expr(text, Dialect::Gangmatch) {
+        Ok(expr) => expr,
+        Err(mistakes) => {
+            return mistakes.into_vec().into_iter().filter(|one| one.severity == Severity::Error).collect();
+        }
+    };
+    match role {
+        Role::Condition => lint(&expr, text, known),
+        Role::Amount(resource) if quantity::amount(resource, text).is_none() => {
+            let ad: Ad = [(Name::from("Request"), expr.clone())].into_iter().collect();
+            no_amount(resource, text, &expr).into_iter().chain(lint_ad(&ad, text, known)).collect()
+        }
+        Role::Amount(_) => Vec::new(),
+        Role::Ad | Role::Expression => {
+            let ad: Ad = [(Name::from("Rank"), expr)].into_iter().collect();
+            lint_ad(&ad, text, known)
         }
     }
-    found
 }
 
-/// The remarks on one expression; none if it cannot be read, which the object's own message tells.
-fn remarks(field: &str, text: &str, known: &[Name]) -> Vec<Diagnostic> {
-    if field.ends_with(".classad") {
-        let ad = read_ad(text, Dialect::Gangmatch, Form::Any).read;
-        return ad.map(|ad| lint_ad(&ad, text, known)).unwrap_or_default();
-    }
-    let Ok(expr) = parse_expr(text, Dialect::Gangmatch) else { return Vec::new() };
-    if field.ends_with(".constraint") || field.ends_with(".groupConstraint") {
-        lint(&expr, text, known)
-    } else {
-        let ad: Ad = [(Name::from("Rank"), expr)].into_iter().collect();
-        lint_ad(&ad, text, known)
-    }
+/// A constant request that no offer can meet.
+fn no_amount(resource: &str, text: &str, expr: &Expr) -> Option<Diagnostic> {
+    let value = constant(expr)?;
+    let is_amount = matches!(value, classad::Value::Integer(amount) if amount >= 1);
+    (!is_amount).then(|| Diagnostic {
+        severity: Severity::Warning,
+        code: "no-amount",
+        span: Span::new(0, text.len()),
+        position: Position { line: 1, column: 1 },
+        message: format!("the request of {resource} is `{value}`, which is no amount: no offer has it"),
+        hint: Some("write a whole number of at least 1".to_owned()),
+        related: None,
+    })
 }
 
 fn text(

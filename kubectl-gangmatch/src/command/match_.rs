@@ -108,6 +108,10 @@ fn read(arguments: &MatchArguments) -> anyhow::Result<(Pool, jiff::Timestamp)> {
 /// Runs one cycle over the manifests, or reads summaries. 0: all was read, whether it matched or not; 1: something in the manifests is
 /// wrong.
 pub(crate) fn run(arguments: &MatchArguments, out: &mut impl Write) -> anyhow::Result<ExitCode> {
+    if arguments.summary.is_empty() {
+        // What is wrong with the options is said before anything is read.
+        arguments.placing.method()?;
+    }
     let (Pool { objects, problems, warnings, .. }, now) = read(arguments)?;
     let mut builder = SnapshotBuilder::default();
     let pool = builder.build(&objects, &CycleInputs::of(&objects));

@@ -114,7 +114,9 @@ fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
 /// A state for which one of the job's conditions says why.
 fn told(job: &Job, type_: &str, state: &'static str) -> StatusAnswer {
     let Some(found) = find(conditions(job).unwrap_or_default(), type_) else {
-        return StatusAnswer::of(state, "", "");
+        let is_done = type_ == types::FINISHED && job.spec.done;
+        let (reason, message) = if is_done { (reasons::DONE, "spec.done is true") } else { ("", "") };
+        return StatusAnswer::of(state, reason, message);
     };
     let since = Some(found.last_transition_time.0.to_string());
     StatusAnswer { since, ..StatusAnswer::of(state, &found.reason, &found.message) }
@@ -260,7 +262,9 @@ fn explain(
     let asking = Asking { case, key, job, ad };
     let ports: Vec<PortAnswer> =
         inspected.iter().enumerate().map(|(number, found)| asking.port(number, found)).collect();
-    let unknown = unknown(&case.left, root.ad, &may_tell);
+    let mut unknown = unknown(&case.left, root.ad, &may_tell);
+    // Where there are no offers, every attribute is one that no offer has.
+    unknown.retain(|one| one.word == Word::Label || ports.get(one.port).is_none_or(|port| port.offers > 0));
     answer.search = SearchAnswer {
         conflicts: conflicts(unmatched, &inspected, &ports),
         ports,

@@ -138,7 +138,8 @@ fn port_text(text: &mut String, port: &PortAnswer) {
     let PortRefusals { refused_by_job, conjuncts, not_admitted, refused_by_offer } = &port.refused;
     line(text, 0, &format!("Port {}: {}{}", port.label, counted(port.offers, port.noun), open_text(port)));
     if *refused_by_job > 0 {
-        line(text, 2, &format!("{} not satisfy the constraint of the job:", verb(*refused_by_job, "does", "do")));
+        let end = if conjuncts.is_empty() { ", which has none" } else { ":" };
+        line(text, 2, &format!("{} not satisfy the constraint of the job{end}", verb(*refused_by_job, "does", "do")));
         let rejecting = conjuncts.iter().filter(|part| part.rejects > 0);
         rejecting.for_each(|part| conjunct_text(text, part));
     }

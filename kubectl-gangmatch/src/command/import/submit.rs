@@ -13,6 +13,8 @@ use super::scope::{Scoped, scoped};
 use super::words::{unquoted, words};
 use super::{Imported, commands, job_names, machines, macros, names};
 
+mod limits;
+
 /// One command, and its line.
 type Commands = BTreeMap<String, (usize, String)>;
 
@@ -152,6 +154,7 @@ impl SubmitFile<'_> {
         if let Some(own) = &requirements {
             constraint.push_str(&format!(" && ({})", own.text));
         }
+        self.check_amounts(commands)?;
         let mut machine = json!({"label": "machine", "constraint": constraint, "request": request(commands)});
         let count = value(commands, "machine_count");
         if let Some(port) = machine.as_object_mut() {
@@ -166,15 +169,15 @@ impl SubmitFile<'_> {
             }
         }
         let mut ports = vec![machine];
-        ports.extend(limits(&value(commands, "concurrency_limits").unwrap_or_default(), count.is_some()));
+        ports.extend(self.limits(commands, count.is_some())?);
         let mut spec = Map::from_iter([("ports".to_owned(), Json::Array(ports))]);
         for (field, map) in [("attributes", attributes), ("expressions", expressions)] {
             if !map.is_empty() {
                 spec.insert(field.to_owned(), Json::Object(map));
             }
         }
-        if let Some(priority) = priority(commands) {
-            spec.insert("priority".to_owned(), json!(priority.clamp(-1000, 1000)));
+        if let Some(priority) = self.priority(commands) {
+            spec.insert("priority".to_owned(), json!(priority));
         }
         if let Some(workload) = workload {
             spec.insert("workload".to_owned(), workload);
@@ -299,7 +302,8 @@ fn priority(commands: &Commands) -> Option<i32> {
 /// What the port of the machine requests.
 fn request(commands: &Commands) -> Json {
     let mut request = json!({"cpus": cpus(commands), "memory": memory(commands)});
-    if let (Some(gpus), Some(request)) = (value(commands, "request_gpus"), request.as_object_mut()) {
+    let gpus = value(commands, "request_gpus").filter(|gpus| gpus.trim() != "0");
+    if let (Some(gpus), Some(request)) = (gpus, request.as_object_mut()) {
         request.insert("gpus".to_owned(), json!(gpus));
     }
     request
@@ -326,19 +330,6 @@ const WANTS_ONE_GROUP: &str = "WantParallelSchedulingGroups";
 fn has_one_group(commands: &Commands) -> bool {
     let wants = |key: &String| commands::attribute(key).is_some_and(|name| name.eq_ignore_ascii_case(WANTS_ONE_GROUP));
     commands.iter().any(|(key, (_, text))| wants(key) && text.eq_ignore_ascii_case("true"))
-}
-
-/// A port for each licence that is counted by name: `vcs:2, spice`. HTCondor counts it for each machine.
-fn limits(text: &str, has_set: bool) -> Vec<Json> {
-    let named = text.split(',').map(str::trim).filter(|one| !one.is_empty());
-    let port = |one: &str| {
-        let (app, seats) = one.split_once(':').unwrap_or((one, "1"));
-        let label = names::label(app);
-        let seats = if has_set { format!("{seats} * size(machine)") } else { seats.to_owned() };
-        json!({"label": label, "constraint": format!("{label}.Type == \"License\" && {label}.App == \"{app}\""),
-            "request": {"seats": seats}})
-    };
-    named.map(port).collect()
 }
 
 fn workload(image: &str, executable: &str, arguments: Option<&str>, environment: Option<&str>) -> Json {
