@@ -246,11 +246,19 @@ impl Namespace {
 
     /// Waits for `True` of a condition, or for `condition=value`, or for a `jsonpath`, as `kubectl wait` does.
     pub(crate) fn wait(&self, object: &str, what: &str) {
-        if !what.starts_with("jsonpath") && path_of(&self.name, object).is_some() {
-            let (type_, status) = what.split_once('=').unwrap_or((what, "True"));
-            self.until_it(object, what, |found| is_current(found, type_) && condition(found, type_).0 == status);
-            return;
+        let field = what.strip_prefix("jsonpath={").and_then(|rest| rest.split_once("}="));
+        if path_of(&self.name, object).is_none() || field.is_some_and(|(field, _)| field.contains(['[', '\\'])) {
+            return self.wait_by_kubectl(object, what);
         }
+        let is = |value: &Value, wanted: &str| value.as_str() == Some(wanted) || value.to_string() == wanted;
+        let (type_, status) = what.split_once('=').unwrap_or((what, "True"));
+        self.until_it(object, what, |found| match field {
+            Some((field, wanted)) => found.pointer(&field.replace('.', "/")).is_some_and(|value| is(value, wanted)),
+            None => is_current(found, type_) && condition(found, type_).0 == status,
+        });
+    }
+
+    fn wait_by_kubectl(&self, object: &str, what: &str) {
         let what = if what.starts_with("jsonpath") { what.to_owned() } else { format!("condition={what}") };
         let timeout = format!("--timeout={}s", LIMIT.as_secs());
         let arguments = ["-n", &self.name, "wait", object, &format!("--for={what}"), &timeout];
@@ -305,7 +313,7 @@ impl Namespace {
     }
 
     fn plugin(&self, arguments: &[&str]) -> Value {
-        let output = product::plugin(self.access(), self.access().kubeconfig(), arguments).unwrap();
+        let output = product::plugin_alone(self.access(), arguments).unwrap();
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     }
 

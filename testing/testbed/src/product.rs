@@ -88,7 +88,7 @@ pub fn create_fake_node(access: &Access, name: &str) -> Result<()> {
         },
         "status": {"capacity": resources, "allocatable": resources},
     });
-    access.apply(&node.to_string())?;
+    access.requests()?.apply(&format!("/api/v1/nodes/{name}"), &node)?;
     Ok(())
 }
 
@@ -123,6 +123,17 @@ pub fn plugin(access: &Access, kubeconfig: &Path, arguments: &[&str]) -> Result<
     let mut command = Command::new(&access.tools().kubectl);
     command.arg("gangmatch").args(arguments).current_dir(repository::root());
     command.env("PATH", access.path_with(&[folder])?).env("KUBECONFIG", kubeconfig);
+    Ok(command.output()?)
+}
+
+/// The same without kubectl, which would only pass the arguments on.
+///
+/// # Errors
+/// When it does not compile or start.
+pub fn plugin_alone(access: &Access, arguments: &[&str]) -> Result<Output> {
+    let mut command = Command::new(repository::program("kubectl-gangmatch")?);
+    command.args(arguments).current_dir(repository::root());
+    command.env("PATH", access.path_with(&[])?).env("KUBECONFIG", access.kubeconfig());
     Ok(command.output()?)
 }
 
