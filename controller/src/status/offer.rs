@@ -1,7 +1,7 @@
 //! An offer and its ledger into the rest of its status: whether it can be claimed now, how much is taken, and its state in one word.
 
 use crds::OfferStatus;
-use crds::conditions::{Finding, Holds, reasons, set, types};
+use crds::conditions::{Finding, set, types};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pool::{Objects, OfferRef, alive, offer_state, overcommitted, ready, usage, used_text};

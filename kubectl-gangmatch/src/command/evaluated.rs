@@ -6,7 +6,6 @@ use crds::conditions::{Finding, Holds, find, reasons, set, types};
 use crds::{Job, JobPhase, License, Machine, OfferStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::Resource;
 use kube::core::object::HasStatus;
 use matchmaker::{AdId, summary};
 use pool::{Cached, Explanation, ObjectKey, Obstacles, Stored, explained, offer_state, ready, usage};
