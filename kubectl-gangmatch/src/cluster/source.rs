@@ -203,8 +203,14 @@ pub(crate) fn read(
     if files.filename.is_empty() {
         return pool(&Kubectl::of(cluster), namespace, kinds);
     }
-    if cluster.context.is_some() || cluster.kubeconfig.is_some() {
-        bail!("-f reads files and not a cluster; leave out either -f or --context and --kubeconfig");
+    let of_cluster = [
+        ("--context", cluster.context.is_some()),
+        ("--kubeconfig", cluster.kubeconfig.is_some()),
+        ("--as-group", !cluster.groups.is_empty()),
+        ("--request-timeout", cluster.request_timeout.is_some()),
+    ];
+    if let Some((option, _)) = of_cluster.into_iter().find(|(_, is_set)| *is_set) {
+        bail!("-f reads files and not a cluster; leave out either -f or {option}");
     }
     let owner = cluster.user.as_deref().unwrap_or(READER);
     read_files(files, &Stamp { namespace: namespace.unwrap_or("default"), owner })
