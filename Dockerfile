@@ -10,11 +10,13 @@ WORKDIR /source
 COPY --exclude=.git --exclude=.work --exclude=target . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,target=/target \
     cargo build --locked --release --package controller --package agent --target host-tuple \
-    && cp /target/*/release/gangmatch-controller /target/*/release/gangmatch-agent /
+    && cp /target/*/release/gangmatch-controller /target/*/release/gangmatch-agent / \
+    && RUSTFLAGS= cargo xtask licenses /THIRD-PARTY-LICENSES
 
 FROM gcr.io/distroless/static-debian12:nonroot
 COPY --from=build /gangmatch-controller /gangmatch-agent /
 COPY LICENSE NOTICE /licenses/
+COPY --from=build /THIRD-PARTY-LICENSES /licenses/
 # `nonroot`, as a number, so that Kubernetes can check runAsNonRoot.
 USER 65532:65532
 EXPOSE 8080
