@@ -155,7 +155,7 @@ warning[impossible-comparison]: comparing with `undefined` is never true
         for kind in ["Job", "Machine"] {
             let out = text(kind, "[ Requirments = other.A == 1 ]");
             let said = format!(
-                "warning: <stdin>:6: {kind} default/a: spec.classad: the ad has no Requirements, which accepts no partner; did you mean it by `Requirments`?\n"
+                "warning: <stdin>:6: {kind} default/a: spec.classad: the ad has no Requirements, which accepts no partner; is `Requirments` misspelled?\n"
             );
             assert!(out.contains(&said), "{out}");
         }

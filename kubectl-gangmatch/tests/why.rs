@@ -577,7 +577,7 @@ mod tests {
         let said = text("typed", "j", &(machine.clone() + &object("Job", "j", "constraint: 'other.Typ == 1'")));
         assert!(said.contains("`other.Typ`: no offer has an attribute `Typ`"), "{said}");
         let said = text("silent", "j", &(machine + &object("Job", "j", "classad: '[ Requirments = other.A == 1 ]'")));
-        assert!(!said.contains("each part") && said.contains("did you mean it by `Requirments`?"), "{said}");
+        assert!(!said.contains("each part") && said.contains("is `Requirments` misspelled?"), "{said}");
         assert!(said.contains("the ad has no Requirements, which accepts no offer"), "{said}");
         assert!(said.contains("1 does not satisfy the constraint of the job, which has none\n"), "{said}");
     }

@@ -83,7 +83,7 @@ fn without_requirements(ad: &Ad) -> Option<String> {
     }
     let names: Vec<Name> = ad.iter().map(|(name, _)| name.clone()).collect();
     let advice = match similar("Requirements", &names) {
-        Some(written) => format!("did you mean it by {}?", message::quote(written.as_str())),
+        Some(written) => format!("is {} misspelled?", message::quote(written.as_str())),
         None => "to accept every partner, write `Requirements = true`".to_owned(),
     };
     Some(format!("spec.classad: the ad has no Requirements, which accepts no partner; {advice}"))

@@ -237,7 +237,7 @@ fn m4_names_that_are_no_labels_and_kinds_that_do_not_exist_are_told() {
 fn an_ad_as_text_without_requirements_is_warned_of() {
     let warnings = |text: &str| job(json!({"classad": text})).unwrap().warnings;
     let none = "spec.classad: the ad has no Requirements, which accepts no partner; ";
-    assert_eq!(warnings("[ Requirments = other.A ]"), [format!("{none}did you mean it by `Requirments`?")]);
+    assert_eq!(warnings("[ Requirments = other.A ]"), [format!("{none}is `Requirments` misspelled?")]);
     assert_eq!(warnings("[ A = 1 ]"), [format!("{none}to accept every partner, write `Requirements = true`")]);
     assert!(warnings("[ Constraint = other.A ]").is_empty());
 }
