@@ -188,7 +188,12 @@ impl Step<'_> {
         match self.context.cluster.read_work(kind, &ObjectKey::new(&self.view.key.namespace, &name)).await {
             Answer::Missing => true,
             Answer::Done(found) => {
-                let is_its = self.view.whose(&self.context.cache.lock()).owns(&found.work);
+                // Another one of its name may have been created since, with its marks.
+                let is_its = {
+                    let objects = self.context.cache.lock();
+                    let whose = self.view.whose(&objects);
+                    whose.owns(&found.work) && whose.recorded().is_none_or(|uid| found.work.uid == uid)
+                };
                 self.context.learn_work(found.work);
                 !is_its
             }
