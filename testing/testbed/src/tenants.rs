@@ -102,7 +102,7 @@ fn wait_for(access: &Access, user: &str, namespace: &str, (verb, resource): (&st
     let as_user = access.requests()?.acting_as(user);
     until(&format!("the right of {user} to {verb} {resource}"), RIGHTS_MAX, || {
         let answer = as_user.create("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", &review)?;
-        Ok((answer["status"]["allowed"] == true).then_some(()))
+        Ok((answer.pointer("/status/allowed") == Some(&Value::Bool(true))).then_some(()))
     })
 }
 
