@@ -57,7 +57,7 @@ fn every_play(scenario: &Scenario, writes: usize) -> Vec<Strike> {
         .flat_map(|(_, fault)| (1..=writes).map(|ordinal| Strike { ordinal, fault: *fault, leases: false }));
     let is_wanted = |place: usize, strike: Strike| match &only {
         Some(only) => *only == name(scenario, strike) || *only == scenario.name,
-        None => all || (first + place) % THINNED == 0,
+        None => all || (first + place).is_multiple_of(THINNED),
     };
     strikes.enumerate().filter(|(place, strike)| is_wanted(*place, *strike)).map(|(_, strike)| strike).collect()
 }

@@ -250,7 +250,9 @@ impl Namespace {
         if path_of(&self.name, object).is_none() || field.is_some_and(|(field, _)| field.contains(['[', '\\'])) {
             return self.wait_by_kubectl(object, what);
         }
-        let is = |value: &Value, wanted: &str| value.as_str() == Some(wanted) || value.to_string() == wanted;
+        let is = |value: &Value, wanted: &str| {
+            value.as_str() == Some(wanted) || serde_json::from_str(wanted).is_ok_and(|wanted: Value| wanted == *value)
+        };
         let (type_, status) = what.split_once('=').unwrap_or((what, "True"));
         self.until_it(object, what, |found| match field {
             Some((field, wanted)) => found.pointer(&field.replace('.', "/")).is_some_and(|value| is(value, wanted)),
