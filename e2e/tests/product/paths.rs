@@ -18,7 +18,8 @@ struct Kind {
     names: &'static [&'static str],
 }
 
-const fn namespaced(
+/// A kind whose objects are in namespaces.
+const fn kind(
     api_version: &'static str,
     kind: &'static str,
     plural: &'static str,
@@ -27,41 +28,38 @@ const fn namespaced(
     Kind { api_version, kind, plural, is_namespaced: true, names }
 }
 
-const fn of_cluster(
-    api_version: &'static str,
-    kind: &'static str,
-    plural: &'static str,
-    names: &'static [&'static str],
-) -> Kind {
-    Kind { api_version, kind, plural, is_namespaced: false, names }
-}
-
 /// Those that tests use most.
 const KINDS: [Kind; 21] = [
-    namespaced("gangmatch.dev/v1alpha1", "Job", "jobs", &["gmj"]),
-    namespaced("gangmatch.dev/v1alpha1", "Machine", "machines", &["gmm"]),
-    namespaced("gangmatch.dev/v1alpha1", "License", "licenses", &["gml"]),
-    namespaced("gangmatch.dev/v1alpha1", "Match", "matches", &["gmatch"]),
-    of_cluster("gangmatch.dev/v1alpha1", "MachineClass", "machineclasses", &["machineclass"]),
-    of_cluster("gangmatch.dev/v1alpha1", "PoolPolicy", "poolpolicies", &["gmp"]),
-    of_cluster("gangmatch.dev/v1alpha1", "Account", "accounts", &["gma"]),
-    namespaced("v1", "Pod", "pods", &["pod", "pods"]),
-    namespaced("v1", "ResourceQuota", "resourcequotas", &[]),
-    namespaced("v1", "ServiceAccount", "serviceaccounts", &[]),
-    namespaced("v1", "ConfigMap", "configmaps", &[]),
-    of_cluster("v1", "Namespace", "namespaces", &["namespace"]),
-    of_cluster("v1", "Node", "nodes", &["node"]),
-    namespaced("events.k8s.io/v1", "Event", "events", &["events.events.k8s.io"]),
-    namespaced("batch/v1", "Job", "jobs", &["job.batch", "jobs.batch"]),
-    namespaced("apps/v1", "ReplicaSet", "replicasets", &["replicaset"]),
-    namespaced("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", &["jobset.jobset.x-k8s.io", "jobsets.jobset.x-k8s.io"]),
-    namespaced("coordination.k8s.io/v1", "Lease", "leases", &["lease"]),
-    namespaced("rbac.authorization.k8s.io/v1", "Role", "roles", &["role"]),
-    namespaced("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", &["rolebinding"]),
-    of_cluster("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", &["clusterrolebinding"]),
+    kind("gangmatch.dev/v1alpha1", "Job", "jobs", &["gmj"]),
+    kind("gangmatch.dev/v1alpha1", "Machine", "machines", &["gmm"]),
+    kind("gangmatch.dev/v1alpha1", "License", "licenses", &["gml"]),
+    kind("gangmatch.dev/v1alpha1", "Match", "matches", &["gmatch"]),
+    kind("gangmatch.dev/v1alpha1", "MachineClass", "machineclasses", &["machineclass"]).of_cluster(),
+    kind("gangmatch.dev/v1alpha1", "PoolPolicy", "poolpolicies", &["gmp"]).of_cluster(),
+    kind("gangmatch.dev/v1alpha1", "Account", "accounts", &["gma"]).of_cluster(),
+    kind("v1", "Pod", "pods", &["pod", "pods"]),
+    kind("v1", "ResourceQuota", "resourcequotas", &[]),
+    kind("v1", "ServiceAccount", "serviceaccounts", &[]),
+    kind("v1", "ConfigMap", "configmaps", &[]),
+    kind("v1", "Namespace", "namespaces", &["namespace"]).of_cluster(),
+    kind("v1", "Node", "nodes", &["node"]).of_cluster(),
+    kind("events.k8s.io/v1", "Event", "events", &["events.events.k8s.io"]),
+    kind("batch/v1", "Job", "jobs", &["job.batch", "jobs.batch"]),
+    kind("apps/v1", "ReplicaSet", "replicasets", &["replicaset"]),
+    kind("jobset.x-k8s.io/v1alpha2", "JobSet", "jobsets", &["jobset.jobset.x-k8s.io", "jobsets.jobset.x-k8s.io"]),
+    kind("coordination.k8s.io/v1", "Lease", "leases", &["lease"]),
+    kind("rbac.authorization.k8s.io/v1", "Role", "roles", &["role"]),
+    kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", &["rolebinding"]),
+    kind("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", &["clusterrolebinding"])
+        .of_cluster(),
 ];
 
 impl Kind {
+    /// The same kind, if its objects are in no namespace.
+    const fn of_cluster(self) -> Kind {
+        Kind { is_namespaced: false, ..self }
+    }
+
     /// Where all of a namespace are, or all there are.
     fn path(&self, namespace: &str) -> String {
         let api = if self.api_version.contains('/') { "/apis" } else { "/api" };
