@@ -17,6 +17,7 @@ mod table;
 mod text_kind;
 mod texts;
 mod why;
+mod yaml;
 
 use clap::{CommandFactory, Parser, Subcommand};
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::cluster::FileOptions;
 use crate::locate;
 use crate::text_kind::TextKind;
+use crate::yaml::{self, ReadOtherwise};
 
 /// The largest file that is read, in bytes: no API server takes a manifest of more than a few MiB.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
@@ -19,6 +20,8 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(crate) struct Document {
     pub(crate) source: Source,
     pub(crate) value: Value,
+    /// What in it is read as something else than it seems; of a List, all of it is with the first item.
+    pub(crate) otherwise: Vec<Problem>,
 }
 
 /// Where a document stands, and its text, so that a field of it can be pointed at.
@@ -226,20 +229,29 @@ fn split(file: &Place, text: &str, documents: &mut Vec<Document>, problems: &mut
 fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems: &mut Vec<Problem>) {
     let place = source.start();
     let foreign = || TextKind::of(part).and_then(TextKind::instead_of_manifest);
-    match serde_saphyr::from_str::<Value>(part) {
-        Ok(Value::Object(mut map)) if map.get("kind").is_some_and(|kind| kind == "List") => match map.remove("items") {
-            Some(Value::Array(items)) => {
-                let item =
-                    |(number, value)| Document { source: Source { item: Some(number), ..source.clone() }, value };
-                documents.extend(items.into_iter().enumerate().map(item));
+    let told = |all: Vec<ReadOtherwise>| all.into_iter().map(|one| read_otherwise(&source, one)).collect();
+    match yaml::read(part) {
+        Ok((Value::Object(mut map), otherwise)) if map.get("kind").is_some_and(|kind| kind == "List") => {
+            match map.remove("items") {
+                Some(Value::Array(items)) => {
+                    let mut otherwise: Vec<Problem> = told(otherwise);
+                    let item = |(number, value)| {
+                        let source = Source { item: Some(number), ..source.clone() };
+                        Document { source, value, otherwise: std::mem::take(&mut otherwise) }
+                    };
+                    documents.extend(items.into_iter().enumerate().map(item));
+                }
+                _ => problems.push(Problem { place, text: "a List has items; write `items: [...]`".to_owned() }),
             }
-            _ => problems.push(Problem { place, text: "a List has items; write `items: [...]`".to_owned() }),
-        },
-        Ok(value @ Value::Object(_)) => documents.push(Document { source, value }),
+        }
+        Ok((value @ Value::Object(_), otherwise)) => {
+            let otherwise = told(otherwise);
+            documents.push(Document { source, value, otherwise });
+        }
         Ok(_) | Err(_) if foreign().is_some() => {
             problems.push(Problem { place, text: foreign().unwrap_or_default().to_owned() });
         }
-        Ok(other) => {
+        Ok((other, _)) => {
             let text =
                 format!("found {}, which is not an object; a manifest begins with apiVersion and kind", kind(&other));
             problems.push(Problem { place, text });
@@ -252,6 +264,15 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
             problems.push(Problem { place, text: format!("invalid YAML: column {column}: {what}") });
         }
     }
+}
+
+/// That a scalar is read as something else than it seems, and what to write instead.
+fn read_otherwise(source: &Source, ReadOtherwise { line, written, read }: ReadOtherwise) -> Problem {
+    let place = Place { line: source.begin + line.saturating_sub(1), ..source.start() };
+    let text = format!(
+        "`{written}` is read as `{read}` here and by kubectl; write `{read}`, or `\"{written}\"` if it is a text"
+    );
+    Problem { place, text }
 }
 
 /// A word for what a value is.

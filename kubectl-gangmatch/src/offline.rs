@@ -84,6 +84,9 @@ impl Loader<'_> {
         let text = |name: &str| document.value.get(name).and_then(Value::as_str).unwrap_or("");
         let (api, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
         let known = KINDS.into_iter().find(|known| *known == kind);
+        if api == API {
+            self.warnings.extend(document.otherwise.iter().cloned());
+        }
         match (api.as_str(), known) {
             (API, Some("Job")) => self.ad::<Job>(&document),
             (API, Some("Machine")) => self.ad::<Machine>(&document),

@@ -618,7 +618,7 @@ mod tests {
     #[test]
     fn a_document_may_begin_on_the_line_of_its_dashes() {
         check(
-            "--- {apiVersion: gangmatch.dev/v1alpha1, kind: Machine, metadata: {name: foo}, spec: {rank: yes}}\n--- # none\n",
+            "--- {apiVersion: gangmatch.dev/v1alpha1, kind: Machine, metadata: {name: foo}, spec: {rank: true}}\n--- # none\n",
             "",
             1,
             &[

@@ -148,6 +148,66 @@ warning[impossible-comparison]: comparing with `undefined` is never true
     }
 
     #[test]
+    fn jobs_that_wait_stand_beside_the_matches_with_their_reasons() {
+        let api = "apiVersion: gangmatch.dev/v1alpha1\n";
+        let machine = format!(
+            "{api}kind: Machine\nmetadata: {{name: m}}\nspec: {{constraint: 'true', attributes: {{Memory: 64}}}}\n"
+        );
+        let job = |name: &str, constraint: &str| {
+            format!("---\n{api}kind: Job\nmetadata: {{name: {name}}}\nspec: {{constraint: '{constraint}'}}\n")
+        };
+        let pool =
+            machine + &job("a", "other.Memory > 1") + &job("b", "other.Memory > 1") + &job("c", "other.Memory > 64");
+        let (out, _, status) = run(&["match", "-f", "-", "-o", "json"], &pool);
+        let list: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((list["items"].as_array().map(Vec::len), status), (Some(1), 0), "{out}");
+        let said: Vec<[&str; 2]> = list["waiting"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| ["job", "reason"].map(|field| one[field].as_str().unwrap()))
+            .collect();
+        assert_eq!(said, [["default/b", "WaitingForCapacity"], ["default/c", "NoCandidates"]], "{out}");
+        let nearest = "1 ad fits with 63 as the number in `other.Memory > 64`; without it, 1 ad fits";
+        assert_eq!(list["waiting"][1]["hint"], nearest, "{out}");
+    }
+
+    #[test]
+    fn words_that_kubectl_reads_otherwise_are_told_where_they_stand() {
+        let out = linted(
+            "kind: Machine\nmetadata: {name: a}\nspec:\n  attributes:\n    Country: NO\n    Mode: 0644\n    Fine: 'no'\n  constraint: 'true'\n",
+        );
+        let said = "warning: <stdin>:7: `NO` is read as `false` here and by kubectl; write `false`, or `\"NO\"` if it is a text\n\
+                    warning: <stdin>:8: `0644` is read as `420` here and by kubectl; write `420`, or `\"0644\"` if it is a text\n2 findings.\n";
+        assert_eq!(out, said);
+        assert_eq!(
+            linted(
+                "kind: Machine\nmetadata: {name: a}\nspec: {attributes: {Speed: 2.0}, constraint: other.A == 1 && 'true'}\n"
+            ),
+            ""
+        );
+    }
+
+    #[test]
+    fn a_condition_that_is_never_true_with_the_jobs_own_attributes_is_told() {
+        let job = |spec: &str| linted(&format!("kind: Job\nmetadata: {{name: a}}\nspec:\n{spec}"));
+        let constraint = |label: &str| format!("{label}.Memory >= Least && {label}.Memory < 64");
+        let said = |line: u32, field: &str, label: &str| {
+            format!(
+                "warning: <stdin>:{line}: Job default/a: {field}: port `{label}`: `{label}.Memory >= Least` and `{label}.Memory < 64` cannot be true together\n1 finding.\n"
+            )
+        };
+        let out = job(&format!("  attributes: {{Least: 100}}\n  constraint: {}\n", constraint("other")));
+        assert_eq!(out, said(7, "spec.constraint", "other"));
+        let out = job(&format!(
+            "  attributes: {{Least: 100}}\n  ports:\n  - {{label: a, constraint: a.Memory > 0}}\n  - label: b\n    constraint: {}\n",
+            constraint("b")
+        ));
+        assert_eq!(out, said(10, "spec.ports[1].constraint", "b"));
+        assert_eq!(job(&format!("  attributes: {{Least: 10}}\n  constraint: {}\n", constraint("other"))), "");
+    }
+
+    #[test]
     fn an_ad_as_text_without_requirements_is_warned_of() {
         let text = |kind: &str, ad: &str| {
             linted(&format!("kind: {kind}\nmetadata: {{name: a}}\nspec:\n  classad: \"{ad}\"\n"))

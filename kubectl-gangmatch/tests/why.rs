@@ -469,6 +469,19 @@ mod tests {
     }
 
     #[test]
+    fn a_port_whose_only_offer_is_needed_before_it_is_told_so() {
+        let other = MACHINE.replace("name: m}", "name: other}");
+        assert_ne!(other, MACHINE);
+        let port = |label: &str| {
+            format!("{{label: {label}, constraint: '{label}.Type == \"Machine\" && {label}.Name == \"m\"'}}")
+        };
+        let ports = format!("ports: [{}, {}]", port("a"), port("b"));
+        let said = text("needed", "j", &(MACHINE.to_owned() + &other + &job(&ports)));
+        let wanted = "port `b`: the only ad that fits is needed at a port before it\n";
+        assert!(said.starts_with(&format!("job default/j waits: {wanted}")), "{said}");
+    }
+
+    #[test]
     fn a_job_with_a_guarantee_is_first_in_line() {
         prints("guaranteed", &["queue", "-f", "guaranteed.yaml"]);
         let said = String::from_utf8(run(&["why", "a", "-n", "cfd", "-f", "guaranteed.yaml"]).stdout).unwrap();

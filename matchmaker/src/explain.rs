@@ -19,6 +19,7 @@ use crate::plain::{Ended, Visitor, search};
 use crate::ports::{Port, Ports};
 use crate::why_not::{self, EXCERPT_MAX, PortCount, Verdict, WhyNot, reported_parts};
 
+mod needed_before;
 mod sets;
 
 pub use sets::{Shortage, shortage};
@@ -158,10 +159,14 @@ fn searched(
     let mut visitor =
         Visitor { outcome: &look, waits: &waits, gang: &mut gang, among: None, allowed: steps_max.max(1) };
     // A search that was cut short proves nothing but what it found.
-    let ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
+    let mut ended = search(snapshot, root.ad, &root.exclusions, &budget, now, &mut visitor);
     let cut = ended.gave_up;
     let gave_up = gave_up || (cut && !only_busy);
-    let counts = count(&ad.ports.list, &seen.into_inner());
+    let seen = seen.into_inner();
+    let mut counts = count(&ad.ports.list, &seen);
+    if !gave_up && !complete {
+        ended.steps += needed_before::note(&mut counts, &seen, (snapshot, root.ad, &ad.ports), &budget, now);
+    }
     let never = || never(&ad.ports, config);
     let verdict = match (gave_up, complete, only_busy) {
         (_, false, _) if costly.get().is_some() => {
@@ -297,10 +302,10 @@ fn count(ports: &[Port], seen: &Sights) -> Vec<PortCount> {
 }
 
 /// The first port that nothing could be bound to, and which side refused. A later port to which no ad was left, or which was
-/// never reached, is no such port.
+/// never reached, is no such port, and neither is one for which the ads that fit are bound before it.
 pub fn structural(counts: &[PortCount]) -> Verdict {
     for (port, count) in counts.iter().enumerate() {
-        if port > 0 && !count.is_reached() {
+        if port > 0 && (!count.is_reached() || count.needed_before > 0) {
             break;
         }
         let refused = count.refused_by_offer.ads + count.too_small.ads;

@@ -282,6 +282,13 @@ fn inconsistent(unmatched: &Unmatched) -> String {
         let needs = ads(port.incomplete, "needs partners of its own that are", "need partners of their own that are");
         return format!("port `{}`: {needs} missing", port.label);
     }
+    if let Some(port) = unmatched.ports.iter().find(|port| port.needed_before > 0) {
+        let needed = match port.needed_before {
+            1 => "the only ad that fits is needed at a port before it".to_owned(),
+            count => format!("the {count} ads that fit are needed at the ports before it"),
+        };
+        return format!("port `{}`: {needed}", port.label);
+    }
     if let Some((place, port)) = unmatched.ports.iter().enumerate().find(|(_, port)| port.candidates == 0) {
         // Something of this kind was bound before it, and that is all there is.
         let is_needed = |before: &PortCount| kind_of(port).is_none() || kind_of(before) == kind_of(port);

@@ -187,6 +187,8 @@ pub struct PortCount {
     pub excluded: u64,
     /// Ads with ports of their own that accept, but whose own partners are missing.
     pub incomplete: u64,
+    /// Where none of these fits: the ads that would, and that every gang up to here has at a port before this one. They are not among the candidates.
+    pub needed_before: u64,
     /// Each part of the constraint, and of how many ads it is not true.
     pub conjuncts: Vec<ConjunctCount>,
     /// Of a counted port: what it needs.

@@ -1,7 +1,5 @@
 //! Turns the working tree into a yes, or into what is wrong with its format, lints, house rules and generated files.
 
-use std::process::{Command, Stdio};
-
 use anyhow::{Context, Result, bail};
 use testbed::repository;
 
@@ -35,8 +33,7 @@ pub(crate) fn tidy() -> Result<()> {
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo).args(arguments).current_dir(repository::root()).stdin(Stdio::null()).status();
+    let status = repository::cargo().args(arguments).status();
     if !status.context("cargo does not start")?.success() {
         bail!("`cargo {}` failed", arguments.join(" "));
     }

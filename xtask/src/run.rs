@@ -1,6 +1,6 @@
 //! Turns a verb into one of our own programs, built and run.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use testbed::repository;
@@ -39,8 +39,8 @@ pub(crate) fn attack(only: Option<&str>, samples: usize, scale: usize) -> Result
 /// Builds the control plane if need be, then the program, and runs it; its exit code is ours.
 fn program(what: &[&str], flags: &[String]) -> Result<ExitCode> {
     plane::build()?;
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["run", "--quiet"]).args(what).arg("--").args(flags).current_dir(repository::root());
-    let status = command.status().context("cargo does not start")?;
+    let mut command = repository::cargo();
+    let status =
+        command.args(["run", "--quiet"]).args(what).arg("--").args(flags).status().context("cargo does not start")?;
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

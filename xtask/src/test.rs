@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader};
 use std::num::NonZero;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::thread::available_parallelism;
 
 use anyhow::{Context, Result};
@@ -73,7 +73,7 @@ pub(crate) fn run(scope: &Scope, is_thorough: bool) -> Result<ExitCode> {
 }
 
 fn cargo_test(scope: &Scope, variables: &[(&str, &str)], tally: &mut Tally) -> Result<bool> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = repository::cargo();
     command.args(["test", "--workspace", "--no-fail-fast"]).envs(variables.iter().copied());
     match scope {
         Scope::Everything => {}
@@ -84,7 +84,7 @@ fn cargo_test(scope: &Scope, variables: &[(&str, &str)], tally: &mut Tally) -> R
     }
     let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
     command.env("RUST_TEST_THREADS", threads.to_string());
-    let mut child = command.current_dir(repository::root()).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let stdout = child.stdout.take().context("cargo has no stdout")?;
     for text in BufReader::new(stdout).split(b'\n') {
         let text = text?;

@@ -1,6 +1,7 @@
 //! `lint`: manifests into everything that is wrong or probably not meant, with file and line.
 
 mod fields;
+mod never;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -11,6 +12,7 @@ use classad::{
     lint_ad, parse_expr, read_ad, render,
 };
 use crds::quantity;
+use matchmaker::PreemptionTerms;
 use pool::node_attribute_names;
 use serde_json::{Value, json};
 
@@ -38,26 +40,6 @@ const TOLD: [&str; 3] = ["unsupported-regex", "bad-regex", "regex-end"];
 
 /// Remarks that a condition is never true.
 const NEVER: [&str; 3] = ["never-true", "contradiction", "impossible-comparison"];
-
-/// Names that the expressions of preemption may read besides.
-const PREEMPTION: [&str; 16] = [
-    "preemptor",
-    "victim",
-    "SubmitterUserPrio",
-    "RemoteUserPrio",
-    "SubmitterUserResourcesInUse",
-    "RemoteUserResourcesInUse",
-    "SubmitterGroup",
-    "RemoteGroup",
-    "SubmitterGroupQuota",
-    "RemoteGroupQuota",
-    "SubmitterGroupResourcesInUse",
-    "RemoteGroupResourcesInUse",
-    "TotalJobRuntime",
-    "NumPreemptions",
-    "VictimCharge",
-    "VictimMembers",
-];
 
 /// Names that the system gives to ads, and words of ads as text.
 const SYSTEM: [&str; 19] = [
@@ -115,7 +97,8 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
     let (documents, mut problems) = manifests::read(&arguments.manifests.files())?;
     let read: Vec<(Source, Value)> =
         documents.iter().map(|document| (document.source.clone(), document.value.clone())).collect();
-    let Loaded { problems: wrong, warnings, .. } = load(documents, &Stamp { namespace: "default", owner: READER });
+    let Loaded { objects, sources, problems: wrong, mut warnings } =
+        load(documents, &Stamp { namespace: "default", owner: READER });
     problems.extend(wrong);
     problems.sort();
     let mut known: BTreeSet<Name> = SYSTEM.into_iter().map(Name::from).collect();
@@ -130,6 +113,10 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
         problem.text.contains("constraint can never be true: ") && findings.iter().any(|one| one.say_never(problem))
     };
     problems.retain(|problem| !is_said(problem));
+    warnings.extend(
+        never::never(objects, &sources).into_iter().filter(|one| !findings.iter().any(|own| own.say_never(one))),
+    );
+    warnings.sort();
     match arguments.output.is_text() {
         true => text(out, &problems, &warnings, &findings)?,
         false => arguments.output.print(out, "", &data(&problems, &warnings, &findings))?,
@@ -180,7 +167,8 @@ fn object(source: &Source, value: &Value, known: &[Name], problems: &[Problem]) 
     // Only the ad itself knows the labels of its ports.
     let labels = items(spec, "ports").filter_map(|(_, port)| port.get("label")?.as_str()).map(Name::from);
     let own: Vec<Name> = labels.chain(known.iter().cloned()).collect();
-    let of_preemption: Vec<Name> = PREEMPTION.into_iter().map(Name::from).chain(known.iter().cloned()).collect();
+    let read = PreemptionTerms::JOBS.into_iter().chain(PreemptionTerms::NAMES).map(Name::from);
+    let of_preemption: Vec<Name> = read.chain(known.iter().cloned()).collect();
     let mut findings = Vec::new();
     for Field { path: field, text, role } in fields::of(spec) {
         let known = if field.starts_with("spec.preemption.") { &of_preemption } else { &own };

@@ -7,12 +7,13 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use crds::Match;
+use crds::conditions::reasons;
 use gangindex::Engine;
 use kube::ResourceExt;
-use matchmaker::{Config, Cycle, Plain, Snapshot, Unmatched};
+use matchmaker::{AdId, Config, Cycle, Gang, Plain, Snapshot, Unmatched};
 use pool::{
-    CycleInputs, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable, explained,
-    job_state, record,
+    CycleInputs, Explanation, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable,
+    explained, job_state, record,
 };
 
 use crate::amounts::counted;
@@ -34,6 +35,8 @@ Exit status:
   0  all manifests and summaries were read, whether jobs matched or not
   1  there is a mistake in the manifests, or a summary cannot be read; the others were matched
   2  an option is wrong, a file with manifests does not exist, or there is no manifest
+
+With -o json or yaml, Matches are the items of a List, and the jobs that wait stand beside them in its field `waiting`.
 
 Matches and reasons are printed to standard output; errors and warnings are printed to standard error, with file and line.";
 
@@ -176,8 +179,42 @@ fn negotiate(
     Ok(Vec::new())
 }
 
-fn list(matches: &[Match]) -> serde_json::Value {
-    serde_json::json!({"apiVersion": "v1", "kind": "List", "items": matches})
+/// The Matches, as kubectl prints several objects; and beside them, the jobs that wait, each with its reason.
+fn list(matches: &[Match], printed: &Printed<'_>) -> serde_json::Value {
+    serde_json::json!({"apiVersion": "v1", "kind": "List", "items": matches, "waiting": waiting_list(printed)})
+}
+
+fn waiting_list(printed: &Printed<'_>) -> Vec<serde_json::Value> {
+    let said = |job: AdId, reason: &str, message: &str, hint: &str| {
+        let key = printed.pool.ad(job).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name));
+        let mut said = serde_json::json!({"job": key, "reason": reason, "message": message});
+        if let Some(fields) = said.as_object_mut().filter(|_| !hint.is_empty()) {
+            fields.insert("hint".to_owned(), hint.into());
+        }
+        said
+    };
+    let mut obstacles = Obstacles::of(printed.pool, printed.unavailable).naming_all();
+    let mut explain = |unmatched: &Unmatched| {
+        let obstacles = obstacles.find(unmatched, &Config::product(), printed.now.as_second());
+        let Explanation { reason, why, hint } = explained(unmatched, obstacles.as_deref().unwrap_or_default());
+        said(unmatched.root, reason, &why, &hint)
+    };
+    match printed.outcome {
+        Outcome::Cycle(cycle) => cycle.unmatched.iter().map(explain).collect(),
+        Outcome::Together(placement) => {
+            let passed_over = placement.together.passed_over.iter().filter_map(Gang::root);
+            let why = |job: AdId| placement.passed_over(printed.pool, job).unwrap_or_default();
+            let passed_over = passed_over.map(|job| said(job, reasons::WAITING_FOR_TURN, &why(job), ""));
+            passed_over.chain(placement.others_unmatched().map(&mut explain)).collect()
+        }
+        Outcome::Placed(placed) => {
+            let of = |(job, offers): &(AdId, usize)| {
+                let reason = if *offers == 0 { reasons::NO_CANDIDATES } else { reasons::WAITING_FOR_CAPACITY };
+                said(*job, reason, &fits(*offers), "")
+            };
+            placed.waiting.iter().map(of).collect()
+        }
+    }
 }
 
 /// What was made of the manifests: by a negotiation cycle, or by `--placing`.
@@ -212,7 +249,7 @@ fn print(out: &mut impl Write, output: AnswerOptions, printed: &Printed<'_>) -> 
         .collect::<Vec<Match>>();
     match output.is_text() {
         true => print_table(&mut Screen(out), printed, &matches),
-        false => output.print(out, "", &list(&matches)),
+        false => output.print(out, "", &list(&matches, printed)),
     }
 }
 
@@ -271,14 +308,19 @@ fn print_table(out: &mut impl Write, printed: &Printed<'_>, matches: &[Match]) -
     Ok(())
 }
 
+/// Of a job that `--placing` left without an offer: how many it fits.
+fn fits(offers: usize) -> String {
+    match offers {
+        0 => "it fits no offer".to_owned(),
+        offers => format!("it fits {} before others are placed", counted(offers, "offer")),
+    }
+}
+
 /// The jobs that `--placing` left without an offer.
 fn left_over(out: &mut impl Write, pool: &Snapshot, placed: &Placed) -> anyhow::Result<()> {
     for (job, offers) in &placed.waiting {
         let key = pool.ad(*job).map(|ad| format!("{}/{}", ad.key.namespace, ad.key.name)).unwrap_or_default();
-        match offers {
-            0 => writeln!(out, "{key} waits: it fits no offer")?,
-            offers => writeln!(out, "{key} waits: it fits {} before others are placed", counted(*offers, "offer"))?,
-        }
+        writeln!(out, "{key} waits: {}", fits(*offers))?;
     }
     if !placed.waiting.is_empty() {
         writeln!(out)?;

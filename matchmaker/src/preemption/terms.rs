@@ -63,6 +63,26 @@ const PREEMPTOR: u64 = 1;
 const VICTIM: u64 = 2;
 
 impl PreemptionTerms {
+    /// The labels of both jobs: of the one that waits, and of the one whose gang may end.
+    pub const JOBS: [&str; 2] = ["preemptor", "victim"];
+    /// What the expressions can read beside both jobs, by HTCondor's names.
+    pub const NAMES: [&str; 14] = [
+        "SubmitterUserPrio",
+        "RemoteUserPrio",
+        "SubmitterUserResourcesInUse",
+        "RemoteUserResourcesInUse",
+        "SubmitterGroup",
+        "RemoteGroup",
+        "SubmitterGroupQuota",
+        "RemoteGroupQuota",
+        "SubmitterGroupResourcesInUse",
+        "RemoteGroupResourcesInUse",
+        "TotalJobRuntime",
+        "NumPreemptions",
+        "VictimCharge",
+        "VictimMembers",
+    ];
+
     /// What the requirements and the rank say of a root and a gang. `reads_victim`: they can read the ad of the gang's job.
     pub(super) fn evaluate(&self, pair: &mut PreemptionPair<'_>, victim: &HeldGang, reads_victim: bool) -> PairValues {
         let mut bill = Bill::default();
@@ -95,11 +115,12 @@ impl PreemptionPair<'_> {
         bill: &mut Bill,
     ) -> [Option<Value>; 2] {
         let names = self.names(victim);
+        debug_assert!(names.iter().map(|(name, _)| *name).eq(PreemptionTerms::NAMES), "lint knows other names");
         let mut env = Env::new();
         let frame = env.frame(&self.pool.blank, None);
         // Nothing is known of a job whose ad is not accepted any more: what is read of it is undefined.
         let ads = [Some(self.preemptor.0), victim.gang.root().filter(|_| reads_victim)];
-        for ((label, seed), ad) in [("preemptor", PREEMPTOR), ("victim", VICTIM)].into_iter().zip(ads) {
+        for ((label, seed), ad) in PreemptionTerms::JOBS.into_iter().zip([PREEMPTOR, VICTIM]).zip(ads) {
             let ad = ad.and_then(|ad| self.pool.ad(ad));
             let view = env.frame(ad.map_or(&self.pool.blank, |ad| &ad.ports.body), None);
             env.seed(view, seed);
@@ -131,7 +152,7 @@ impl PreemptionPair<'_> {
         known.clone()
     }
 
-    /// What the expressions can read beside both jobs, by HTCondor's names.
+    /// The values of [`PreemptionTerms::NAMES`], each with its name.
     fn names(&mut self, victim: &HeldGang) -> Vec<(&'static str, Value)> {
         let (ours, theirs) = (self.account(self.preemptor.1), self.account(&victim.account));
         let whole = |number: i64| Value::Integer(number);

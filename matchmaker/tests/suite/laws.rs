@@ -204,6 +204,34 @@ mod tests {
         }
 
         #[test]
+        fn a_port_without_candidates_has_none_alone_either(bytes in bytes()) {
+            let world = world(&bytes, 7, false);
+            // Offers with one port only: others may lack partners of their own.
+            let single = |ad: &PoolAd| ad.offer().is_none() || ad.ports.list.len() == 1;
+            let pool = Snapshot::new(world.snapshot.ads().map(|(_, ad)| ad.clone()).filter(single).collect());
+            for (id, ad) in pool.ads().filter(|(_, ad)| ad.offer().is_none() && ad.ports.problem.is_none()) {
+                let root =
+                    Root { ad: id, submitter: Default::default(), priority: 0, since: 0, exclusions: BTreeSet::new() };
+                if ad.ports.list.len() < 2 || best(&pool, &root, &world).is_some() {
+                    continue;
+                }
+                let why = why_not(&pool, &root, &world);
+                let (Verdict::NoCandidates { port } | Verdict::RefusedByOffers { port }) = why.verdict else { continue };
+                if !ad.ports.stands_alone(port) {
+                    continue;
+                }
+                let only = rebuilt(&emptied(&pool), |own| {
+                    if own.key == ad.key {
+                        let mut ports = (*own.ports).clone();
+                        ports.list = ports.list.iter().skip(port).take(1).cloned().collect();
+                        own.ports = Arc::new(ports);
+                    }
+                });
+                prop_assert!(best(&only, &root, &world).is_none(), "{:?} {}", why, world.text);
+            }
+        }
+
+        #[test]
         fn each_part_is_not_true_of_as_many_ads_as_is_said(bytes in bytes()) {
             let world = world(&bytes, 7, false);
             // Offers with one port only: then there is one way to look at each of them.

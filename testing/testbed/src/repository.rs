@@ -18,6 +18,18 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(DEPTH).unwrap_or(here).to_path_buf()
 }
 
+/// Cargo, in the folder of the workspace. It is this program's own cargo, if that has started it; but without what cargo has told this
+/// program of its own crate: `ring` is built again, and all that needs it, whenever that changes.
+#[must_use]
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_crate(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
+    command.current_dir(root()).stdin(Stdio::null());
+    command
+}
+
 /// Builds one of the workspace's programs, such as `gangmatch-controller`, once in each process, and answers where its executable is.
 ///
 /// # Errors
@@ -107,19 +119,14 @@ enum Sound {
 
 /// The same for several executables, with further variables in the environment.
 fn build_all(what: &[&str], names: &[&str], sound: Sound, environment: &[(&str, &str)]) -> Result<Vec<PathBuf>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    // Under `cargo test` these are of the test's own crate. Build scripts that read them would run again each time.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_a_crate(&name.to_string_lossy())) {
-        command.env_remove(name);
-    }
+    let mut command = cargo();
     command.envs(environment.iter().copied());
     command
         .arg("build")
         .args((sound == Sound::Quiet).then_some("--quiet"))
         .args(what)
         .arg("--message-format=json-render-diagnostics");
-    let output = command.current_dir(root()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
+    let output = command.stderr(Stdio::inherit()).output().context("cargo does not start")?;
     if !output.status.success() {
         bail!("`cargo build {}` failed", what.join(" "));
     }
@@ -137,4 +144,17 @@ fn build_all(what: &[&str], names: &[&str], sound: Sound, environment: &[(&str, 
 
 fn is_of_a_crate(variable: &str) -> bool {
     variable.starts_with("CARGO_PKG_") || variable.starts_with("CARGO_MANIFEST_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cargo;
+
+    #[test]
+    fn cargo_learns_nothing_of_the_crate_that_calls_it() {
+        assert!(std::env::var_os("CARGO_PKG_NAME").is_some(), "cargo runs this test");
+        let command = cargo();
+        let removed = |name: &str| command.get_envs().any(|(own, value)| own == name && value.is_none());
+        assert!(removed("CARGO_PKG_NAME") && removed("CARGO_MANIFEST_DIR") && !removed("PATH"));
+    }
 }

@@ -37,11 +37,10 @@ pub(super) struct Program(PathBuf);
 
 impl Program {
     pub(super) fn build(example: &str) -> Result<Program> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
+        let mut command = repository::cargo();
         command.args(["build", "--quiet", "--release", "--package", "baselines", "--example", example]);
-        command.arg("--message-format=json-render-diagnostics").current_dir(repository::root());
-        let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().context("cargo does not start")?;
+        command.arg("--message-format=json-render-diagnostics");
+        let output = command.stderr(Stdio::inherit()).output().context("cargo does not start")?;
         let lines = output.stdout.split(|byte| *byte == b'\n');
         let built = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
         let found = built.filter_map(|line| Some(PathBuf::from(line.get("executable")?.as_str()?))).next_back();

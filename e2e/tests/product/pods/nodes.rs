@@ -89,12 +89,19 @@ pub(crate) fn nodes_become_machines_by_themselves_and_go_with_their_nodes() {
     let used = text(&here.list("pods").remove(0), "/spec/nodeName");
     cluster(&here, &["delete", "node", &used]);
     here.until("the Machine to go", || (here.list("gmm").len() == 1).then_some(()));
-    // Nobody ends pods of a node that is gone but Kubernetes' collector, after a minute; until then they might run.
-    here.kubectl(&["delete", "pods", "--all", "--force", "--grace-period=0"], None);
+    // Nobody ends pods of a node that is gone but Kubernetes' collector, after a minute; until then they might run. While the scheduler does
+    // not know of it, another pod may be placed there.
     here.until("the work to run on the other node", || {
         let pods = here.list("pods");
-        let runs = |pod: &&Value| text(pod, "/status/phase") == "Running" && text(pod, "/spec/nodeName") != used;
-        pods.iter().find(runs).map(|_| ())
+        let is_there = |pod: &&Value| text(pod, "/spec/nodeName") == used;
+        for pod in pods.iter().filter(is_there) {
+            let name = text(pod, "/metadata/name");
+            here.kubectl(
+                &["delete", "pod", &name, "--force", "--grace-period=0", "--ignore-not-found", "--wait=false"],
+                None,
+            );
+        }
+        pods.iter().find(|pod| text(pod, "/status/phase") == "Running" && !is_there(pod)).map(|_| ())
     });
     cluster(&here, &["delete", "gmc", &here.name]);
     here.until("the Machines to go with their class", || here.list("gmm").is_empty().then_some(()));
