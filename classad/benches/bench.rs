@@ -1,4 +1,4 @@
-//! `cargo bench -p classad`: the program of `examples/bench_language.rs`.
+//! `cargo bench --bench bench`: the program of `examples/bench_language.rs`.
 
 #[path = "../examples/bench_language.rs"]
 mod bench;

@@ -1,7 +1,7 @@
 //! Workload files into figures: parsing, pair evaluations and memory, one JSON line each, so that two builds can be
 //! compared. Times are processor time of this one thread.
 //!
-//! `cargo run --release -p classad --example bench_language [-- NAME]` or `cargo bench -p classad`. The ads come from
+//! `cargo run --release --example bench_language [-- NAME]` or `cargo bench --bench bench`. The ads come from
 //! `../shared/bench/gen.py`; without it a built-in sample stands in, which is said on standard error.
 
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ pub(crate) fn main() -> Fallible<()> {
 }
 
 fn print(name: &str, figure: f64, unit: &str, about: &Json) -> Fallible<()> {
-    let command = format!("cargo run --release -p classad --example bench_language -- {name}");
+    let command = format!("cargo run --release --example bench_language -- {name}");
     let line = json!({ "name": name, "figure": (figure * 100.0).round() / 100.0, "unit": unit, "about": about, "command": command });
     writeln!(std::io::stdout(), "{line}")?;
     Ok(())

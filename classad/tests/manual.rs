@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// Written anew with `UPDATE_MANUAL=1 cargo test -p classad-tests manual::`.
+    /// Written anew with `UPDATE_MANUAL=1 cargo test --test classad-tests manual::`.
     #[test]
     fn the_page_of_functions_is_up_to_date() {
         let path = folder().join("builtins.md");

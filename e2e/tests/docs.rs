@@ -8,23 +8,23 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use serde_json::Value;
 use testbed::product::{self, Controller};
 use testbed::{ControlPlane, Options, repository};
 
 /// Commands that are looked at and not run, and why.
-const NOT_RUN: [(&str, &str); 8] = [
+const NOT_RUN: [(&str, &str); 7] = [
     ("cargo xtask", "takes minutes, and is what runs this test: the verb and its flags must exist"),
     ("cargo test", "is what runs this test: the package and the test must exist"),
     ("cargo build", "is done by `cargo test` as far as it matters here: the package and the example must exist"),
-    ("cargo run -q -p simulator", "takes as long as one asks it to: `testing/simulator/tests` run the same code"),
-    ("cargo run -q --release -p simulator", "takes minutes: `testing/simulator/tests` run the same code"),
-    ("cargo run -q --release -p baselines", "measures, which takes minutes: the package and the example must exist"),
-    ("cargo run -q --release -p summary", "measures, as above: the package and the example must exist"),
-    ("cargo run -q -p pool", "measures, as above: the package and the example must exist"),
+    ("cargo run -q --bin simulator", "takes as long as one asks it to: `testing/simulator/tests` run the same code"),
+    ("cargo run -q --release --bin simulator", "takes minutes: `testing/simulator/tests` run the same code"),
+    ("cargo run -q --release --example", "measures, which takes minutes: the example must exist"),
+    ("cargo run -q --example", "measures, as above: the example must exist"),
 ];
 /// Commands in `text` blocks, which are only shown, by how they begin; and why no test runs them.
 const SHOWN: [(&str, &str); 22] = [
-    ("cargo build --release -p kubectl-gangmatch", "builds for minutes"),
+    ("cargo build --release --bin kubectl-gangmatch", "builds for minutes"),
     ("cargo install --locked --path kubectl-gangmatch", "writes into the reader's home, and builds for minutes"),
     ("sudo install target/release/kubectl-gangmatch", "needs root"),
     ("kubectl gangmatch --version", "follows an installation; `kubectl-gangmatch/tests/cluster` runs every verb"),
@@ -235,10 +235,23 @@ fn ads_in_documents_are_accepted() {
     assert!(count >= 2, "only {count} ads found");
 }
 
+/// What the packages of the workspace consist of: package, kind and name.
+fn targets() -> Vec<[String; 3]> {
+    let output = repository::cargo().args(["metadata", "--no-deps", "--format-version", "1"]).output().unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let of = |package: &Value| {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let target = |target: &Value| [text(&package["name"]), text(&target["kind"][0]), text(&target["name"])];
+        package["targets"].as_array().unwrap().iter().map(target).collect::<Vec<_>>()
+    };
+    packages.iter().flat_map(of).collect()
+}
+
 #[test]
 fn developers_commands_exist() {
     let xtask = repository::program("xtask").unwrap();
-    let root = repository::root();
+    let targets = targets();
     for shown in documents().iter().flat_map(commands).filter(|shown| !shown.script) {
         let words: Vec<&str> = shown.line.split_whitespace().collect();
         let after = |flag: &str| words.iter().position(|word| *word == flag).and_then(|place| words.get(place + 1));
@@ -251,20 +264,14 @@ fn developers_commands_exist() {
                 assert_eq!(unknown, None, "{}: `cargo xtask {verb}` has no such flag", shown.place);
             }
             ["cargo", "test" | "build" | "run", ..] if !shown.line.starts_with(PLUGIN) => {
-                let package = after("-p").unwrap();
-                // the package `a-tests` is in the folder `tests` of `a`
-                let folder = package.strip_suffix("-tests").map_or(package.to_string(), |of| format!("{of}/tests"));
-                let package = ["", "testing"].map(|parent| root.join(parent).join(&folder));
-                let package = package.into_iter().find(|package| package.join("Cargo.toml").is_file());
-                let package = package.unwrap_or_else(|| panic!("{}: no such package", shown.place));
-                let test = |name: &&str| {
-                    ["", "/main"].iter().any(|end| package.join(format!("tests/{name}{end}.rs")).is_file())
-                };
-                assert!(after("--test").is_none_or(test), "{}: no such test", shown.place);
-                let example = |name: &&str| {
-                    ["", "/main"].iter().any(|end| package.join(format!("examples/{name}{end}.rs")).is_file())
-                };
-                assert!(after("--example").is_none_or(example), "{}: no such example", shown.place);
+                let package = after("-p").copied();
+                let is_of_it = |target: &&[String; 3]| package.is_none_or(|package| target[0] == package);
+                let own: Vec<&[String; 3]> = targets.iter().filter(is_of_it).collect();
+                assert!(!own.is_empty(), "{}: no such package", shown.place);
+                for kind in ["test", "example", "bin", "bench"] {
+                    let exists = |name: &&str| own.iter().any(|target| target[1] == kind && target[2] == *name);
+                    assert!(after(&format!("--{kind}")).is_none_or(exists), "{}: no such {kind}", shown.place);
+                }
             }
             ["kubectl" | "helm", ..] => {}
             _ => assert!(shown.line.starts_with(PLUGIN), "{}: `{}` is checked by nobody", shown.place, shown.line),
@@ -313,7 +320,7 @@ fn commands_that_are_only_shown_are_listed_with_a_reason() {
 
 /// The page with the flags of these programs, as they describe them.
 fn flags_page() -> String {
-    let mut text = "<!-- Written by `UPDATE_MANUAL=1 cargo test -p e2e --test docs flags`; do not edit. -->\n# Flags of the programs\n\n\
+    let mut text = "<!-- Written by `UPDATE_MANUAL=1 cargo test --test docs flags`; do not edit. -->\n# Flags of the programs\n\n\
                     The chart sets the flags of the controller from [its values](../../charts/gangmatch/README.md); `extraArgs` adds others. \
                     [Agents](../agents.md) explains those of the agent.\n"
         .to_owned();

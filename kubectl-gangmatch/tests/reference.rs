@@ -14,10 +14,7 @@ mod tests {
             std::fs::write(&path, &page).unwrap();
         }
         let on_disk = std::fs::read_to_string(&path).unwrap();
-        assert!(
-            page == on_disk,
-            "docs/cli.md is out of date: UPDATE=1 cargo test -p kubectl-gangmatch --test reference"
-        );
+        assert!(page == on_disk, "docs/cli.md is out of date: UPDATE=1 cargo test --test reference");
         assert!(page.matches("\n## ").count() > 15, "{page}");
     }
 

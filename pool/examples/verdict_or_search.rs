@@ -1,7 +1,7 @@
 //! What it costs to find out that a job has no gang: by the engine's search, and by the verdict over a summary. A table for
 //! `docs/summaries.md`.
 //!
-//! `cargo run -q -p pool --example verdict_or_search`
+//! `cargo run -q --example verdict_or_search`
 
 use std::hint::black_box;
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! Pools of several sizes into the cost of keeping, publishing, merging and reading their summaries: a table for `docs/performance.md`.
 //!
-//! `cargo run --release -p summary --example measure`
+//! `cargo run --release --example measure`
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

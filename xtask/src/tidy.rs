@@ -53,6 +53,7 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>> {
     findings.extend(imports::undescribed(&metadata(root)?, &fs::read_to_string(root.join(CRATES))?));
     findings.extend(exceptions::findings(&excepted(&sources), &fs::read_to_string(root.join(exceptions::LIST))?));
     findings.extend(features::compiled_twice(&tree(root, "normal,build")?, &tree(root, "normal,build,dev")?));
+    findings.extend(features::in_two_packages(&metadata(root)?));
     findings.extend(sources.iter().flat_map(sources::findings));
     let headings = links::headings(&sources);
     findings

@@ -1,7 +1,7 @@
 //! Turns each switch of the chart into a check: what it changes in what Helm renders, and that an API server accepts that.
 //!
 //! A case is a file `cases/NAME.yaml` with values; `cases/NAME.txt` has the lines that they add and take away, document by
-//! document. `UPDATE_CHART_CASES=1 cargo test -p e2e --test chart` writes the second from the first.
+//! document. `UPDATE_CHART_CASES=1 cargo test --test chart` writes the second from the first.
 #![cfg(test)]
 
 mod rendered;

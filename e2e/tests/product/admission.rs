@@ -1,7 +1,7 @@
 //! Turns the table of `docs/admission.md` into requests of real users: each cell says what the API server answers.
 //!
 //! All requests are dry runs, which pass authentication, authorization and admission like any other. After a change that is meant,
-//! write the table anew with `UPDATE_ADMISSION=1 cargo test -p e2e --test product admission`, and read it.
+//! write the table anew with `UPDATE_ADMISSION=1 cargo test --test product admission`, and read it.
 
 use std::path::PathBuf;
 

@@ -88,7 +88,7 @@ fn an_uninstallation_keeps_claims_and_a_new_installation_continues_them() {
     here.until("the machine to be free", || (here.entries("gmm/m") == 0).then_some(()));
 }
 
-/// On demand: `GANGMATCH_FORMER` is a checkout of an earlier version in which `cargo build -p controller` was run.
+/// On demand: `GANGMATCH_FORMER` is a checkout of an earlier version in which `cargo build --bin gangmatch-controller` was run.
 #[test]
 fn an_upgrade_from_an_earlier_version_leaves_its_claims_and_finishes_those_under_way() {
     let Ok(former) = std::env::var("GANGMATCH_FORMER") else {

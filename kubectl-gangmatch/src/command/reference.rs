@@ -24,7 +24,7 @@ output; errors, warnings and notes go to standard error.
 To install it, put the program on the PATH, without the files that cargo writes beside it. kubectl then finds it as `kubectl gangmatch`:
 
 ```text
-cargo build --release -p kubectl-gangmatch
+cargo build --release --bin kubectl-gangmatch
 install target/release/kubectl-gangmatch ~/.local/bin/
 ```
 

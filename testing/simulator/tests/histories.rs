@@ -19,7 +19,7 @@ fn histories(part: u64, parts: u64) {
         events += outcome.events;
         stood += outcome.committed;
         if let Some(wrong) = outcome.wrong {
-            panic!("cargo run -p simulator -- --seed {seed} --shrink\n{wrong}\n{:#?}", shrink(&plan));
+            panic!("cargo run --bin simulator -- --seed {seed} --shrink\n{wrong}\n{:#?}", shrink(&plan));
         }
     }
     println!("{} histories: {events} events, {stood} claims that stood", count / parts);

@@ -28,7 +28,7 @@ fn histories_with_preemption_hold() {
         preempted += outcome.preempted;
         crashes.extend(outcome.crashes);
         if let Some(wrong) = outcome.wrong {
-            panic!("cargo run -p simulator -- preemptions --only {seed}\n{wrong}\n{:#?}", shrink(&plan));
+            panic!("cargo run --bin simulator -- preemptions --only {seed}\n{wrong}\n{:#?}", shrink(&plan));
         }
     }
     println!("{count} histories from seed {first}: {events} events, {claims} claims, {preempted} preemptions");

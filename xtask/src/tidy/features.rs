@@ -1,6 +1,8 @@
-//! Turns the packages and features of two builds into those that are compiled twice.
+//! Turns the packages, targets and features of the workspace into those that are compiled twice.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
 
 /// What `cargo tree` is asked to print of each package; [`compiled_twice`] reads it.
 pub(crate) const FORMAT: &str = "{p}|{f}";
@@ -21,6 +23,23 @@ pub(crate) fn compiled_twice(programs: &str, tests: &str) -> Vec<String> {
     found.collect()
 }
 
+/// Test programs that two packages have, in `cargo metadata`: that of a package `a-tests` is found by `a` as well.
+pub(crate) fn in_two_packages(metadata: &Value) -> Vec<String> {
+    let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut owners: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in list(metadata, "packages") {
+        for target in list(&package, "targets") {
+            owners.entry(text(&target, "src_path")).or_default().push(text(&package, "name"));
+        }
+    }
+    let shared = owners.into_iter().filter(|(_, packages)| packages.len() > 1);
+    let finding = |(path, packages): (String, Vec<String>)| {
+        format!("{path}: is compiled and run in {}; write `autotests = false` in one of them", packages.join(" and "))
+    };
+    shared.map(finding).collect()
+}
+
 /// The lines of `cargo tree`: a package, and its features.
 fn packages(tree: &str) -> BTreeSet<(&str, &str)> {
     tree.lines().filter_map(|line| line.trim_end_matches(" (*)").split_once('|')).collect()
@@ -28,7 +47,23 @@ fn packages(tree: &str) -> BTreeSet<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::compiled_twice;
+    use serde_json::json;
+
+    use super::{compiled_twice, in_two_packages};
+
+    #[test]
+    fn a_test_program_of_two_packages_is_found() {
+        let package = |name: &str, paths: &[&str]| {
+            let targets: Vec<_> = paths.iter().map(|path| json!({"src_path": path})).collect();
+            json!({"name": name, "targets": targets})
+        };
+        let metadata = json!({"packages": [package("a", &["a/src/lib.rs", "a/tests/b.rs"]), package("a-tests", &["a/tests/b.rs"])]});
+        let found = in_two_packages(&metadata);
+        assert!(
+            matches!(found.as_slice(), [one] if one.starts_with("a/tests/b.rs: is compiled and run in a and a-tests")),
+            "{found:?}"
+        );
+    }
 
     #[test]
     fn a_package_with_other_features_in_tests_is_found_and_one_that_only_tests_need_is_not() {

@@ -1,6 +1,6 @@
 //! Pools that are hard on an engine of indexes into one JSON line each: what it costs, beside a scalar scan of the same pool.
 //!
-//! `cargo run -q --release -p baselines --example adversarial [-- SHARE]`; SHARE makes all pools smaller, for example 0.1.
+//! `cargo run -q --release --example adversarial [-- SHARE]`; SHARE makes all pools smaller, for example 0.1.
 
 #[path = "../bench_gangs/measure.rs"]
 mod measure;

@@ -1,6 +1,6 @@
 //! A workload file into figures: how long ads take from text to gangs, one JSON line.
 //!
-//! `cargo run -q --release -p baselines --example bench_gangs -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
+//! `cargo run -q --release --example bench_gangs -- FILE [--prefer best|first-fit] [--order ltr|rtl|dynamic|engine|all|naive]
 //! [--incremental 0.01] [--explain] [--cycle-steps 100000] [--accounts] [--profile] [--placing [--window 1000] [--steps 200000] [--submitters 1]]`.
 //! FILE holds JSON lines as `../shared/bench/gen.py` writes them. Times are processor time of one
 //! thread, in milliseconds, medians of `--rounds`.

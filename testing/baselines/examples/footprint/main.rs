@@ -1,6 +1,6 @@
 //! What an ad takes of memory, counted at the allocator: the ads themselves, and what the engine keeps between cycles.
 //!
-//! `cargo run -q --release -p baselines --example footprint -- FILE [--prefer best|first-fit]`; FILE is one for the example
+//! `cargo run -q --release --example footprint -- FILE [--prefer best|first-fit]`; FILE is one for the example
 //! `bench`, which keeps no count: counting costs time.
 
 #[path = "../bench_gangs/load.rs"]
