@@ -10,7 +10,7 @@ use crate::ad::Ad;
 use crate::eval::eval;
 use crate::eval::limits::{Context, Limits};
 use crate::eval::scope::Env;
-use crate::expr::{BinaryOp, Call, Expr, Kind};
+use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
 use crate::name::Name;
 use crate::value::Value;
 
@@ -31,6 +31,20 @@ pub fn is_reflective(expr: &Expr) -> bool {
         }
     }
     false
+}
+
+/// Whether the outermost operator of an expression answers true or false.
+#[must_use]
+pub fn is_condition(expr: &Expr) -> bool {
+    use BinaryOp::{And, Equal, Greater, GreaterEqual, Is, Isnt, Less, LessEqual, NotEqual, Or};
+    match expr.unparenthesized().kind() {
+        Kind::Literal(value) => matches!(value, Value::Boolean(_)),
+        Kind::Unary { op, .. } => *op == UnaryOp::Not,
+        Kind::Binary { op, .. } => {
+            matches!(op, And | Or | Equal | NotEqual | Is | Isnt | Less | LessEqual | Greater | GreaterEqual)
+        }
+        _ => false,
+    }
 }
 
 /// The conjuncts of an expression: the operands of `&&` at its top, parentheses removed, in source order.

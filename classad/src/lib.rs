@@ -51,8 +51,8 @@ mod reader;
 
 pub use ad::Ad;
 pub use analysis::{
-    Never, NumberRange, conjuncts, constant, contradictions, depth, equated, is_pure, is_reflective, lint, lint_ad,
-    never_true,
+    Never, NumberRange, conjuncts, constant, contradictions, depth, equated, is_condition, is_pure, is_reflective,
+    lint, lint_ad, never_true,
 };
 pub use bilateral::{Bilateral, bilateral};
 pub use builtins::{BUILTINS, TextTest, builtins_page};

@@ -133,10 +133,10 @@ mod tests {
             list_of_800()
         );
         let (verdict, why, hint) = beside(&costly).unwrap();
-        assert!(matches!(&verdict, Verdict::TooExpensive { port: 0, most: 1_000_000, .. }), "{verdict:?}");
+        assert!(matches!(&verdict, Verdict::TooExpensive { port: 0, most: 16_777_216, .. }), "{verdict:?}");
         assert_eq!(
             why,
-            "port `other`: the constraint is too expensive to evaluate (more than 1,000,000 steps): \
+            "port `other`: the constraint is too expensive to evaluate (more than 16,777,216 bytes of texts and lists): \
              `size(evalInEachContext(countMatches(a > 3,L),L)) > other.Memory`"
         );
         assert!(hint.starts_with("simplify the constraint"), "{hint}");

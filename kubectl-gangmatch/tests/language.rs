@@ -172,6 +172,56 @@ warning[impossible-comparison]: comparing with `undefined` is never true
         assert_eq!(list["waiting"][1]["hint"], nearest, "{out}");
     }
 
+    /// As HTCondor writes it of `gpus_minimum_memory`: the job's own attribute is read in each element of the machine's list.
+    #[test]
+    fn a_job_counts_the_gpus_of_a_machine_by_its_own_attributes() {
+        let api = "apiVersion: gangmatch.dev/v1alpha1\n";
+        let machine = format!(
+            "{api}kind: Machine\nmetadata: {{name: m}}\nspec:\n  constraint: 'true'\n  capacity: {{slots: 9}}\n  expressions:\n    AvailableGPUs: '{{ G1, G2 }}'\n    G1: '[ GlobalMemoryMb = 8000 ]'\n    G2: '[ GlobalMemoryMb = 40000 ]'\n"
+        );
+        let matched = |least: u32, search: &str| {
+            let attributes = format!("attributes: {{GPUsMinMemory: {least}}}");
+            let wanted = "expressions: {RequireGPUs: GlobalMemoryMb >= GPUsMinMemory}";
+            let count = |label: &str| format!("countMatches(MY.RequireGPUs, {label}.AvailableGPUs) >= 1");
+            let job = |name: &str, rest: String| {
+                format!(
+                    "---\n{api}kind: Job\nmetadata: {{name: {name}}}\nspec:\n  {attributes}\n  {wanted}\n  {rest}\n"
+                )
+            };
+            let alone = job("alone", format!("constraint: {}", count("TARGET")));
+            let port = job("port", format!("ports: [{{label: cpu, constraint: '{}'}}]", count("cpu")));
+            run(&["match", "-f", "-", "--search", search], &(machine.clone() + &alone + &port)).0
+        };
+        for search in ["index", "plain"] {
+            assert!(
+                matched(16_000, search).ends_with("2 of 2 jobs matched, with 1 offer.\n"),
+                "{}",
+                matched(16_000, search)
+            );
+            assert!(
+                matched(50_000, search).ends_with("0 of 2 jobs matched, with 1 offer.\n"),
+                "{}",
+                matched(50_000, search)
+            );
+        }
+    }
+
+    #[test]
+    fn a_rank_that_is_true_or_false_is_warned_of() {
+        let rank = |text: &str| {
+            linted(&format!("kind: Machine\nmetadata: {{name: a}}\nspec: {{rank: {text}, constraint: 'true'}}\n"))
+        };
+        let said = "warning: <stdin>:4: Machine default/a: port `other`: the rank `other.Owner == \"ann\"` is true or false, which counts as 0; write `(other.Owner == \"ann\") ? 1 : 0`\n";
+        assert!(
+            rank("'other.Owner == \"ann\"'").contains(said.split_once(": Machine").unwrap().1),
+            "{}",
+            rank("'other.Owner == \"ann\"'")
+        );
+        for number in ["'10 * (other.Owner == \"ann\")'", "'(other.Owner == \"ann\") ? 1 : 0'", "other.Prio"] {
+            assert_eq!(rank(number), "", "{number}");
+        }
+    }
+
     #[test]
     fn words_that_kubectl_reads_otherwise_are_told_where_they_stand() {
         let out = linted(

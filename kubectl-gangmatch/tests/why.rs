@@ -469,6 +469,18 @@ mod tests {
     }
 
     #[test]
+    fn nothing_looks_at_other_ports_where_there_are_none() {
+        let machine = MACHINE.replace("{Memory: 64}", "{Memory: 64, Arch: x}");
+        for call in ["eval(\"cpu.Arch\") == \"x\"", "countMatches(q >= 1, {[q = 1]}) >= 1"] {
+            let ports = format!("ports: [{{label: cpu, constraint: 'cpu.Arch == \"y\" && {call}'}}]");
+            let said = text("alone", "j", &(machine.clone() + &job(&ports)));
+            assert!(!said.contains("other ports") && !said.contains("several ports"), "{said}");
+            assert!(said.contains("`cpu.Arch == \"y\"` is not true of 1"), "{said}");
+            assert!(said.contains("with `cpu.Arch == \"x\"`, 1 offer matches"), "{said}");
+        }
+    }
+
+    #[test]
     fn a_port_whose_only_offer_is_needed_before_it_is_told_so() {
         let other = MACHINE.replace("name: m}", "name: other}");
         assert_ne!(other, MACHINE);

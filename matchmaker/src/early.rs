@@ -82,7 +82,7 @@ impl Early {
 
     /// Whether some name depends on partners at earlier ports.
     pub(crate) fn has_late(&self) -> bool {
-        self.opaque || !self.late.is_empty()
+        !self.late.is_empty()
     }
 
     /// Whether an expression of this port, or of its partner, may read what depends on partners at earlier ports.
@@ -147,6 +147,14 @@ mod tests {
         assert!(!through.seen_from(&early("[Label = x; Constraint = size(x.Members) == 1]")));
         let whole = parse_ad("[Requirements = Wish; Wish = other.Host == 1]", Dialect::Gangmatch).unwrap();
         assert!(!through.seen_from(&Early::implicit(&whole)));
+    }
+
+    #[test]
+    fn nothing_comes_late_where_no_port_comes_before() {
+        let port = parse_ad("[Label = cpu; Constraint = countMatches(Wish, cpu.L) == 1]", Dialect::Gangmatch).unwrap();
+        let (constraint, none) = (port.get("Constraint").unwrap(), std::iter::empty());
+        assert!(!Early::of(&port, none).may_read_late(constraint));
+        assert!(early("[Label = license; Constraint = countMatches(Wish, {license}) == 1]").may_read_late(constraint));
     }
 
     #[test]

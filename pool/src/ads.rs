@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use classad::{Expr, Never, never_true};
+use classad::{Expr, Never, is_condition, never_true};
 use crds::ad::{Advertised, NotAccepted, Size};
 use crds::conditions::{is_true, reasons, types};
 use crds::{AdFields, AdKind, Job, License, Machine, Offer, OfferFields, OfferKind, OfferStatus};
 use kube::ResourceExt;
 use kube::core::object::HasSpec;
-use matchmaker::{PoolAd, Ports, Role};
+use matchmaker::{EXCERPT_MAX, PoolAd, Port, Ports, Role};
 use serde_json::Value;
 
 use crate::key::{ObjectKey, ad_key};
@@ -221,12 +221,23 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, NotAccepted
             }
         }
     }
-    let Advertised { shared_by, charge_weight, warnings, .. } = advertised;
+    let Advertised { shared_by, charge_weight, mut warnings, .. } = advertised;
+    warnings.extend(ports.list.iter().filter_map(rank_without_effect));
     let own = |expr: Expr| ports.body.own_expression(&expr);
     let (shared_by, charge_weight) = (shared_by.map(own), charge_weight.map(own));
     let ports = Arc::new(ports);
     let root = object.root_ad(&ports).map(Arc::new);
     Ok(Prepared { ports, shared_by, charge_weight, warnings, root })
+}
+
+/// HTCondor counts a rank that is true as 1; here, as in the papers, only numbers count.
+fn rank_without_effect(port: &Port) -> Option<String> {
+    let rank = port.rank.as_ref().filter(|rank| is_condition(rank))?;
+    let text = rank.excerpt(EXCERPT_MAX);
+    Some(format!(
+        "port `{}`: the rank `{text}` is true or false, which counts as 0; write `({text}) ? 1 : 0`",
+        port.label
+    ))
 }
 
 fn because(never: &Never) -> String {

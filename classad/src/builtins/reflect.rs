@@ -191,7 +191,7 @@ fn each_context<'e>(
         values.push(match item {
             Lazy::Ad(inner) => {
                 let is_elsewhere = own.is_some_and(|own| evaluator.root(*inner) != own);
-                let inner = evaluator.selected_scope(*inner, home)?;
+                let inner = evaluator.guest_scope(*inner, home)?;
                 let expr = match elsewhere {
                     _ if !is_elsewhere => expr,
                     Some(expr) => expr,

@@ -111,7 +111,7 @@ pub const BUILTINS: &[Builtin] = &[
         "versioncmp",
         2,
         2,
-        "-1, 0 or 1 if the first version is before, equal to or after the second.",
+        "A number below 0, 0 or a number above 0 if the first version is before, equal to or after the second.",
         |evaluator, it| version::ordered(evaluator, it, Lazy::Integer),
     ),
     values("versionLT", 2, 2, "Whether the first version is before the second.", |evaluator, it| {

@@ -28,6 +28,8 @@ pub(crate) struct Nested<'e> {
     pub(crate) parent: Option<ScopeId>,
     /// Set for a scope that is seen from outside: names are resolved as in a selection from this scope, so labels stay private.
     pub(crate) selected_from: Option<ScopeId>,
+    /// Where the expression stands that is evaluated in this ad; names that are found nowhere else are looked up there.
+    pub(crate) home: Option<ScopeId>,
 }
 
 /// One evaluation.
@@ -104,13 +106,13 @@ impl<'e> Evaluator<'e> {
     /// Adds the scope of an ad without a charge.
     pub(super) fn push_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
-        self.nested.push(Nested { ad, parent, selected_from: None });
+        self.nested.push(Nested { ad, parent, selected_from: None, home: None });
         scope
     }
 
     /// The scope for an expression of `home` that is evaluated in the ad of `scope`: labels around that ad are private to the
-    /// expressions that stand there.
-    pub(crate) fn selected_scope(&mut self, scope: ScopeId, home: ScopeId) -> Bounded<ScopeId> {
+    /// expressions that stand there, and names that are defined nowhere there mean what they mean at home.
+    pub(crate) fn guest_scope(&mut self, scope: ScopeId, home: ScopeId) -> Bounded<ScopeId> {
         let chain = |start| std::iter::successors(Some(start), |at| self.parent(*at));
         let labelled = |at: &ScopeId| self.frame(*at).is_some_and(|frame| self.env.labels(frame) > 0);
         let mut looked_at = 0;
@@ -119,10 +121,12 @@ impl<'e> Evaluator<'e> {
             labelled(&at) && !chain(home).inspect(|_| looked_at += 1).any(|own| own == at)
         });
         self.spend(looked_at / 2)?;
-        let Some(ad) = self.ad(scope).filter(|_| private) else { return Ok(scope) };
+        let Some(ad) = self.ad(scope) else { return Ok(scope) };
         let guest = self.add_scope(ad, self.parent(scope))?;
+        // A frame has more than its ad.
+        let selected_from = (private || self.frame(scope).is_some()).then_some(scope);
         if let Some(nested) = self.nested.last_mut() {
-            nested.selected_from = Some(scope);
+            (nested.selected_from, nested.home) = (selected_from, Some(home));
         }
         Ok(guest)
     }

@@ -145,7 +145,10 @@ impl<'e> Evaluator<'e> {
             }
             let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
                 if let Some(real) = self.selected_from(scope) {
-                    return self.look_up(real, name, Use::Selected);
+                    return match self.look_up(real, name, Use::Selected) {
+                        Found::Nothing => self.look_up_at_home(start, name, how),
+                        found => found,
+                    };
                 }
                 if let Some(found) = self.look_in_nested(scope, name) {
                     return found;
@@ -166,7 +169,16 @@ impl<'e> Evaluator<'e> {
         };
         match fallback {
             Some(partner) if how == Use::Bare => self.look_up(ScopeId(partner.index()), name, Use::Selected),
-            _ => Found::Nothing,
+            _ => self.look_up_at_home(start, name, how),
+        }
+    }
+
+    /// The meaning of a name that an ad does not define in which an expression of elsewhere is evaluated.
+    fn look_up_at_home(&mut self, guest: ScopeId, name: &Name, how: Use) -> Found<'e> {
+        let nested = guest.0.checked_sub(self.env.len()).and_then(|place| self.nested.get(place));
+        match nested.and_then(|nested| nested.home).filter(|_| how == Use::Bare) {
+            Some(home) => self.look_up(home, name, how),
+            None => Found::Nothing,
         }
     }
 
