@@ -23,7 +23,8 @@ const NOT_RUN: [(&str, &str); 7] = [
     ("cargo run -q --example", "measures, as above: the example must exist"),
 ];
 /// Commands in `text` blocks, which are only shown, by how they begin; and why no test runs them.
-const SHOWN: [(&str, &str); 22] = [
+const SHOWN: [(&str, &str); 23] = [
+    ("kubectl annotate jobs", "changes all workloads of a cluster"),
     ("cargo build --release --bin kubectl-gangmatch", "builds for minutes"),
     ("cargo install --locked --path kubectl-gangmatch", "writes into the reader's home, and builds for minutes"),
     ("sudo install target/release/kubectl-gangmatch", "needs root"),

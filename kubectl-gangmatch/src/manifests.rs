@@ -269,9 +269,8 @@ fn document(source: Source, part: &str, documents: &mut Vec<Document>, problems:
 /// That a scalar is read as something else than it seems, and what to write instead.
 fn read_otherwise(source: &Source, ReadOtherwise { line, written, read }: ReadOtherwise) -> Problem {
     let place = Place { line: source.begin + line.saturating_sub(1), ..source.start() };
-    let text = format!(
-        "`{written}` is read as `{read}` here and by kubectl; write `{read}`, or `\"{written}\"` if it is a text"
-    );
+    let text =
+        format!("`{written}` is read as `{read}`, here and by kubectl; write `\"{written}\"` if a text is meant");
     Problem { place, text }
 }
 

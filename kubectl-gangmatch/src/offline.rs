@@ -79,6 +79,12 @@ struct Loader<'s> {
     warnings: Vec<Problem>,
 }
 
+/// Whether a Job has fields that only ours have: not every Job is a batch Job.
+fn is_job_of_ours(kind: &str, object: &Value) -> bool {
+    let has = |field: &str| object.pointer(&format!("/spec/{field}")).is_some();
+    kind == "Job" && ["ports", "constraint", "classad"].into_iter().any(has)
+}
+
 impl Loader<'_> {
     fn add(&mut self, document: Document) {
         let text = |name: &str| document.value.get(name).and_then(Value::as_str).unwrap_or("");
@@ -238,7 +244,7 @@ impl Loader<'_> {
             self.problem(source, "kind", format!("kind: there is no `{kind}` in {API}{hint}"));
         } else if api.starts_with("gangmatch.dev/") || similar(api, [API].into_iter()).is_some() {
             self.problem(source, "apiVersion", format!("apiVersion: found `{api}`; write {API}"));
-        } else if ["Machine", "License", "Match"].contains(&kind) {
+        } else if ["Machine", "License", "Match"].contains(&kind) || is_job_of_ours(kind, &document.value) {
             let text = format!("{kind}: ignored, because its apiVersion is `{api}` and not {API}");
             self.warnings.push(Problem { place: source.field("apiVersion", 1), text });
         }

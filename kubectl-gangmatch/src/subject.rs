@@ -113,7 +113,8 @@ fn named(words: &[String], allowed: &[Kind]) -> anyhow::Result<Vec<Subject>> {
         (Some((first, name)), _) => Ok(Subject { kind: kind(first, allowed)?, name: name.to_owned() }),
         (None, [only]) => Ok(Subject { kind: *only, name: word.clone() }),
         (None, _) => {
-            bail!("the kind of `{word}` is missing; write {}/{word}", allowed.first().map_or("job", |k| k.word()))
+            let ways: Vec<String> = allowed.iter().map(|kind| format!("{}/{word}", kind.word())).collect();
+            bail!("the kind of `{word}` is missing; write {}", ways.join(" or "))
         }
     };
     words.iter().map(one).collect()

@@ -227,8 +227,8 @@ warning[impossible-comparison]: comparing with `undefined` is never true
         let out = linted(
             "kind: Machine\nmetadata: {name: a}\nspec:\n  attributes:\n    Country: NO\n    Mode: 0644\n    Fine: 'no'\n  constraint: 'true'\n",
         );
-        let said = "warning: <stdin>:7: `NO` is read as `false` here and by kubectl; write `false`, or `\"NO\"` if it is a text\n\
-                    warning: <stdin>:8: `0644` is read as `420` here and by kubectl; write `420`, or `\"0644\"` if it is a text\n2 findings.\n";
+        let said = "warning: <stdin>:7: `NO` is read as `false`, here and by kubectl; write `\"NO\"` if a text is meant\n\
+                    warning: <stdin>:8: `0644` is read as `420`, here and by kubectl; write `\"0644\"` if a text is meant\n2 findings.\n";
         assert_eq!(out, said);
         assert_eq!(
             linted(

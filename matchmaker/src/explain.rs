@@ -302,9 +302,13 @@ fn count(ports: &[Port], seen: &Sights) -> Vec<PortCount> {
 }
 
 /// The first port that nothing could be bound to, and which side refused. A later port to which no ad was left, or which was
-/// never reached, is no such port, and neither is one for which the ads that fit are bound before it.
+/// never reached, is no such port, unless it asks for another kind than all before it; and neither is one for which the ads that fit are bound before it.
 pub fn structural(counts: &[PortCount]) -> Verdict {
     for (port, count) in counts.iter().enumerate() {
+        let (before, _) = counts.split_at(port);
+        if port > 0 && !count.is_reached() && before.iter().all(|other| other.is_of_another_kind(count)) {
+            return Verdict::NoCandidates { port };
+        }
         if port > 0 && (!count.is_reached() || count.needed_before > 0) {
             break;
         }

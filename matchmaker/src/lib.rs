@@ -81,7 +81,7 @@ pub use reservation::{
 };
 pub use root_accounts::RootAccounts;
 pub use score::{FixedPoint, Score};
-pub use sentences::{hint, summary, why};
+pub use sentences::{hint, resource_meant, summary, why};
 pub use sets::{MemberAttribute, SET_MAX, SetSizes, SetTerms, identity};
 pub use share::{NoSeat, share_key};
 pub use verify::{Disagreement, evaluate, verified, verify};

@@ -2,6 +2,7 @@
 
 use policy::{Amount, CHARGE};
 
+pub use self::spelling::resource_meant;
 use crate::gang::{Edge, Gang};
 use crate::lack::Lack;
 use crate::model::Snapshot;
@@ -159,6 +160,10 @@ pub fn hint(unmatched: &Unmatched) -> String {
         (Verdict::NoCandidates { .. }, None) => {
             "each part of the constraint is true of some ad, but no ad meets all parts; relax one of them".to_owned()
         }
+        _ if port.too_small.no_seat > 0 => {
+            "sharedBy of the offer reads what is not there; if it reads a partner at another port, put that port first"
+                .to_owned()
+        }
         _ if port.too_small.no_amount > 0 => "write each amount as a whole number of at least 1".to_owned(),
         _ if port.too_small.not_offered > 0 => {
             let what = match absent(port) {
@@ -291,10 +296,10 @@ fn inconsistent(unmatched: &Unmatched) -> String {
     }
     if let Some((place, port)) = unmatched.ports.iter().enumerate().find(|(_, port)| port.candidates == 0) {
         // Something of this kind was bound before it, and that is all there is.
-        let is_needed = |before: &PortCount| kind_of(port).is_none() || kind_of(before) == kind_of(port);
+        let is_needed = |before: &PortCount| !before.is_of_another_kind(port);
         return match unmatched.ports.iter().take(place).any(is_needed) {
             true => {
-                let ads = kind_of(port).map_or("ads", |_| "ads of its kind");
+                let ads = port.kind().map_or("ads", |_| "ads of its kind");
                 format!(
                     "port `{}`: the ports before it need all {ads} that are open to this job's namespace",
                     port.label
@@ -305,11 +310,6 @@ fn inconsistent(unmatched: &Unmatched) -> String {
     }
     let labels: Vec<String> = unmatched.ports.iter().map(|port| format!("`{}`", port.label)).collect();
     format!("each of the ports {} has candidates, but no combination of them is a gang", labels.join(", "))
-}
-
-/// The part of a constraint that says the kind, `.Type == "Machine"`, without the label.
-fn kind_of(port: &PortCount) -> Option<&str> {
-    port.conjuncts.iter().find(|part| part.is_kind)?.text.strip_prefix(port.label.as_str())
 }
 
 fn no_candidates(port: &PortCount) -> String {

@@ -237,6 +237,16 @@ impl PortCount {
         self.candidates.saturating_sub(told)
     }
 
+    /// The part of the constraint that says the kind, `.Type == "Machine"`, without the label.
+    pub(crate) fn kind(&self) -> Option<&str> {
+        self.conjuncts.iter().find(|part| part.is_kind)?.text.strip_prefix(self.label.as_str())
+    }
+
+    /// Whether no ad that fits one of these ports fits the other, as each names a kind.
+    pub(crate) fn is_of_another_kind(&self, other: &PortCount) -> bool {
+        self.kind().zip(other.kind()).is_some_and(|(own, other)| !own.eq_ignore_ascii_case(other))
+    }
+
     /// Whether any ad was tried.
     pub fn is_reached(&self) -> bool {
         self.candidates + self.other_kinds > 0

@@ -63,6 +63,15 @@ pub(crate) fn asks(objects: &Objects) -> Asks {
 /// How many times something may be made by what is itself made by something: a JobSet makes batch Jobs, and these make pods.
 const MAKERS_MAX: usize = 2;
 
+/// What makes objects of a kind. Nothing makes JobSets: who names a controller of one wants that one's creator to count.
+fn makers(kind: WorkKind) -> &'static [WorkKind] {
+    match kind {
+        WorkKind::Pod => &[WorkKind::Job, WorkKind::JobSet],
+        WorkKind::Job => &[WorkKind::JobSet],
+        WorkKind::JobSet => &[],
+    }
+}
+
 /// The owner of the Job: the user who created the workload. If a controller has created it, the user who created the object of that
 /// controller. Every user can write a reference to a controller, so it counts for nothing else.
 /// `None` where owners are not trusted at all.
@@ -79,6 +88,7 @@ fn owner(work: &WorkloadObject, objects: &Objects) -> Result<Option<String>, Pro
         if let Some(creator) = at.marks.creator.as_ref().filter(|_| kind.is_some()) {
             return Ok(Some(creator.clone()));
         }
+        let kind = kind.filter(|kind| makers(at.kind).contains(kind));
         let maker =
             kind.and_then(|kind| objects.workloads.get(kind, &ObjectKey::new(&work.key.namespace, &controller.name)));
         match maker.filter(|maker| maker.uid == controller.uid) {
@@ -233,7 +243,16 @@ mod tests {
             unknown("ReplicaSet")
         );
         let round = maker(WorkKind::Job, "b", None, of("batch", "Job", "b"));
-        assert_eq!(owner_of(made, vec![round]), Err(Problem::OwnerUnknown { made_by: None }));
+        assert_eq!(owner_of(made, vec![round]), unknown("Job"));
+        let in_set = maker(WorkKind::Job, "b", None, of("jobset.x-k8s.io", "JobSet", "s"));
+        let set_of_another = maker(WorkKind::JobSet, "s", None, of("batch", "Job", "hers"));
+        let hers = maker(WorkKind::Job, "hers", Some("livny"), None);
+        let told = Err(Problem::OwnerUnknown { made_by: Some("Job `hers`".to_owned()) });
+        assert_eq!(
+            owner_of(made, vec![in_set, set_of_another, hers]),
+            told,
+            "a JobSet between it and another's batch Job"
+        );
         // E5: a user who writes such a reference creates for no one else, on the object itself or between it and another.
         let refers = |work: &mut WorkloadObject| work.marks.controller = of("batch", "Job", "b");
         assert_eq!(owner_of(refers, vec![alone.clone()]), Ok(Some("raman".to_owned())));

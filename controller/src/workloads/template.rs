@@ -61,13 +61,14 @@ fn one_pod_a_node(spec: &mut Map<String, Value>, nodes: usize) {
     }
 }
 
-/// Adds variables to the environment of a container. What it sets itself stays as it is.
+/// Adds variables to the environment of a container. What it sets itself stays as it is. Values come from offers, too: kubelet would replace
+/// `$(NAME)` in them by other variables of the container, such as its secrets, and reads `$$` as `$`.
 fn add_environment(container: &mut Value, variables: &[(String, String)]) {
     let Value::Object(container) = container else { return };
     let mut environment = list(container, "env");
     for (name, value) in variables {
         if !environment.iter().any(|known| known.get("name").and_then(Value::as_str) == Some(name.as_str())) {
-            environment.push(json!({"name": name, "value": value}));
+            environment.push(json!({"name": name, "value": value.replace('$', "$$")}));
         }
     }
     container.insert("env".to_owned(), Value::Array(environment));
@@ -101,6 +102,14 @@ mod tests {
 
     fn made(template: Value, gang: &Gang) -> Value {
         batch_job(&serde_json::from_value(template).unwrap(), gang)
+    }
+
+    #[test]
+    fn a_value_of_an_offer_reads_no_other_variable() {
+        let secret = json!({"name": "DB_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "db", "key": "password"}}});
+        let mut container = json!({"name": "c", "env": [secret]});
+        add_environment(&mut container, &[("SERVER".to_owned(), "27000@$(DB_PASSWORD).evil $$ 5$".to_owned())]);
+        assert_eq!(container["env"][1]["value"], "27000@$$(DB_PASSWORD).evil $$$$ 5$$");
     }
 
     #[test]

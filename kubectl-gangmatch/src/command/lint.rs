@@ -113,9 +113,12 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
         problem.text.contains("constraint can never be true: ") && findings.iter().any(|one| one.say_never(problem))
     };
     problems.retain(|problem| !is_said(problem));
-    warnings.extend(
-        never::never(objects, &sources).into_iter().filter(|one| !findings.iter().any(|own| own.say_never(one))),
-    );
+    let mut never = never::never(objects, &sources);
+    never.retain(|one| {
+        !findings.iter().any(|own| own.say_never(one)) && !warnings.iter().any(|own| own.place == one.place)
+    });
+    warnings.extend(never);
+    warnings.extend(read.iter().flat_map(|(source, value)| odd_resources(source, value)));
     warnings.sort();
     match arguments.output.is_text() {
         true => text(out, &problems, &warnings, &findings)?,
@@ -142,6 +145,23 @@ fn learn(value: &Value, known: &mut BTreeSet<Name>) {
     let text = spec.get("classad").and_then(Value::as_str).unwrap_or("");
     let ad = read_ad(text, Dialect::Gangmatch, Form::Any).read;
     known.extend(ad.iter().flat_map(names));
+}
+
+/// Capacities with names that are nearly those that offers usually have: a request has to name them as they are written.
+fn odd_resources(source: &Source, value: &Value) -> Vec<Problem> {
+    let text = |path: &str| value.pointer(path).and_then(Value::as_str).unwrap_or("");
+    let (kind, name) = (text("/kind"), text("/metadata/name"));
+    let Some(spec) = value.get("spec").filter(|_| text("/apiVersion").starts_with("gangmatch.dev/")) else {
+        return Vec::new();
+    };
+    let odd = |(resource, _): (&String, &Value)| {
+        let meant = matchmaker::resource_meant(resource)?;
+        let path = format!("spec.capacity.{resource}");
+        let text =
+            format!("{kind} {name}: {path}: did you mean `{meant}`? A job requests a resource by exactly this name");
+        Some(Problem { place: source.field(&path, 1), text })
+    };
+    keys(spec, "capacity").filter_map(odd).collect()
 }
 
 /// The names of an ad and of its ports.

@@ -10,7 +10,7 @@ use crds::Match;
 use crds::conditions::reasons;
 use gangindex::Engine;
 use kube::ResourceExt;
-use matchmaker::{AdId, Config, Cycle, Gang, Plain, Snapshot, Unmatched};
+use matchmaker::{AdId, Config, Cycle, Gang, Plain, Snapshot, Unmatched, Verdict};
 use pool::{
     CycleInputs, Explanation, JobState, Objects, Obstacle, Obstacles, Provenance, SnapshotBuilder, Unavailable,
     explained, job_state, record,
@@ -377,13 +377,21 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
     use std::fmt::Write;
     let said = explained(unmatched, obstacles);
     let mut text = format!("{}\n", said.why);
+    // Ports after the one at which nothing fits are not looked at.
+    let last = match unmatched.verdict {
+        Verdict::NoCandidates { port } | Verdict::RefusedByOffers { port } => port,
+        _ => usize::MAX,
+    };
     let rows: Vec<Vec<String>> = unmatched
         .ports
         .iter()
-        .map(|port| {
+        .enumerate()
+        .map(|(place, port)| {
             let counts =
                 [port.candidates, port.refused_by_job, port.refused_by_offer.ads, port.too_small.ads, port.busy];
-            std::iter::once(port.label.clone()).chain(counts.iter().map(u64::to_string)).collect()
+            let is_looked_at = place <= last || port.is_reached();
+            let shown = |count: &u64| if is_looked_at { count.to_string() } else { "-".to_owned() };
+            std::iter::once(port.label.clone()).chain(counts.iter().map(shown)).collect()
         })
         .collect();
     if !rows.is_empty() {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use crds::{Account, PoolPolicy};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use pool::{KnownAccounts, ObjectKey, Objects};
 use serde_json::{Value, json};
 
@@ -93,6 +93,12 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
     pool.problems.extend(problems.iter().map(ToString::to_string));
     let jobs = add(&mut pool, loaded, now);
+    // The controller knows nothing of these jobs: the answer is what the user may see, and a note says what that is.
+    pool.partly.clear();
+    if jobs.is_empty() && pool.notes.is_empty() {
+        pool.notes
+            .push("there is no Job in the files: add those of which you want to know what they would get".to_owned());
+    }
     let mut case = Case::with_placing(&pool, now, settings);
     let answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
     let mut text: Vec<String> = answers.iter().map(job_text).collect();
@@ -148,8 +154,22 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
         pool.objects.put(job);
         jobs.push(key.clone());
     }
-    objects.machines.iter().for_each(|(_, held)| pool.objects.put(held.object.as_ref().clone()));
-    objects.licenses.iter().for_each(|(_, held)| pool.objects.put(held.object.as_ref().clone()));
+    for (key, held) in objects.machines.iter() {
+        let mut machine = held.object.as_ref().clone();
+        if let Some(known) = pool.objects.machines.get(key) {
+            keep_identity(&mut machine.metadata, &known.object.metadata);
+            (machine.spec.ad.owner, machine.status) = (known.object.spec.ad.owner.clone(), known.object.status.clone());
+        }
+        pool.objects.put(machine);
+    }
+    for (key, held) in objects.licenses.iter() {
+        let mut license = held.object.as_ref().clone();
+        if let Some(known) = pool.objects.licenses.get(key) {
+            keep_identity(&mut license.metadata, &known.object.metadata);
+            (license.spec.ad.owner, license.status) = (known.object.spec.ad.owner.clone(), known.object.status.clone());
+        }
+        pool.objects.put(license);
+    }
     let mut agents = pool.objects.agents.as_ref().clone();
     agents.extend(objects.agents.iter().map(|(name, life)| (name.clone(), *life)));
     pool.objects.agents = std::sync::Arc::new(agents);
@@ -159,6 +179,13 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
     add_nodes(&mut pool.objects, &objects);
     add_accounts(&mut pool.objects.accounts, &objects.accounts);
     jobs
+}
+
+/// An offer that is applied again is the same one: what is claimed of it stays claimed.
+fn keep_identity(own: &mut ObjectMeta, known: &ObjectMeta) {
+    own.uid.clone_from(&known.uid);
+    own.creation_timestamp.clone_from(&known.creation_timestamp);
+    own.finalizers.clone_from(&known.finalizers);
 }
 
 /// Adds the accounts and the PoolPolicy of manifests. What an account has used stays, as it does when its spec is changed in a cluster.

@@ -42,8 +42,8 @@ pub(super) fn kind_meant(port: &PortCount) -> Option<String> {
     Some(format!("{before}\"{meant}\"{after}"))
 }
 
-/// The usual resource that was meant.
-pub(super) fn resource_meant(name: &str) -> Option<String> {
+/// The usual resource that was meant by a name that is none.
+pub fn resource_meant(name: &str) -> Option<String> {
     meant(name, &RESOURCES)
 }
 

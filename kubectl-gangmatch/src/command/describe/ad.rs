@@ -9,10 +9,9 @@ use serde_json::{Map, Value};
 use super::Facts;
 
 /// Attributes that other lines of a description show.
-const SHOWN_ELSEWHERE: [&str; 14] = [
+const SHOWN_ELSEWHERE: [&str; 13] = [
     "Type",
     "MyType",
-    "Name",
     "Namespace",
     "Owner",
     "Uid",
