@@ -469,6 +469,14 @@ mod tests {
     }
 
     #[test]
+    fn the_label_of_a_later_port_is_told_to_be_one() {
+        let ports = "ports: [{label: a, constraint: 'a.Memory == cpu.Memory'}, {label: cpu, constraint: 'cpu.Type == \"Machine\"'}]";
+        let said = text("later-label", "j", &(MACHINE.to_owned() + &job(ports)));
+        assert!(said.contains("  `cpu.Memory`: port `cpu` comes later; move this port behind it"), "{said}");
+        assert!(!said.contains("there is no port called"), "{said}");
+    }
+
+    #[test]
     fn nothing_looks_at_other_ports_where_there_are_none() {
         let machine = MACHINE.replace("{Memory: 64}", "{Memory: 64, Arch: x}");
         for call in ["eval(\"cpu.Arch\") == \"x\"", "countMatches(q >= 1, {[q = 1]}) >= 1"] {

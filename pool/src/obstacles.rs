@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use analysis::{Lacking, bound_together, withheld};
+use classad::{BinaryOp, Expr, Name, Value, conjuncts, references};
 use crds::conditions::reasons;
-use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Role, Snapshot, Unmatched, Verdict};
+use matchmaker::{AdId, AdKey, Config, Consent, PoolAd, Port, Ports, Role, Snapshot, Unmatched, Verdict};
 
 use crate::closure::Closure;
 use crate::readiness::matched_reason;
@@ -22,6 +23,8 @@ pub struct Unavailable {
     pub untrusted: bool,
     /// The namespaces whose jobs its owner allows.
     pub consent: Consent,
+    /// Attributes that it lacks because its agent is silent.
+    pub unpublished: Vec<Name>,
 }
 
 impl Unavailable {
@@ -225,9 +228,45 @@ fn opened(pool: &Snapshot, unavailable: &[Unavailable]) -> Snapshot {
             terms.open = true;
             terms.consent = offer.consent.clone();
         }
+        if !offer.unpublished.is_empty() {
+            ad.ports = Arc::new(as_far_as_known(&ad.ports, &offer.unpublished));
+        }
         Some(Arc::new(ad))
     });
     Snapshot::of(ads.collect())
+}
+
+/// The ports of an offer without the conditions that read what its agent would publish: with it, they may hold.
+fn as_far_as_known(ports: &Ports, unpublished: &[Name]) -> Ports {
+    let mut unknown: BTreeSet<Name> = unpublished.iter().cloned().collect();
+    let reads = |expr: &Expr, unknown: &BTreeSet<Name>| {
+        references(expr).iter().any(|path| match path.as_slice() {
+            [own, name, ..] if ["my", "self"].iter().any(|word| own == word) => unknown.contains(name),
+            [name, ..] => unknown.contains(name),
+            [] => false,
+        })
+    };
+    // An attribute is unknown if it reads one that is.
+    loop {
+        let more = ports.body.iter().filter(|(name, expr)| !unknown.contains(*name) && reads(expr, &unknown));
+        let more: Vec<Name> = more.map(|(name, _)| name.clone()).collect();
+        if more.is_empty() {
+            break;
+        }
+        unknown.extend(more);
+    }
+    let known = |constraint: &Expr| {
+        let parts = conjuncts(constraint).into_iter().filter(|part| !reads(part, &unknown));
+        let all = parts.reduce(|one, other| Expr::binary(BinaryOp::And, one, other));
+        all.unwrap_or_else(|| Expr::literal(Value::Boolean(true)))
+    };
+    let mut ports = ports.clone();
+    ports.list = ports
+        .list
+        .iter()
+        .map(|port| Port { constraint: port.constraint.as_ref().map(known), ..port.clone() })
+        .collect();
+    ports
 }
 
 impl Obstacle {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use classad::Name;
 use crds::Offer;
 use matchmaker::{AdKey, Cycle, PoolAd, Role, Root, Snapshot};
 
@@ -129,7 +130,12 @@ impl SnapshotBuilder {
                 true => allowed_by_owner(allowed()?, &key.namespace, &objects.namespaces),
                 false => built.ad.offer()?.consent.clone(),
             };
-            Some(Unavailable { key: key.clone(), closed: facts.closed.clone(), untrusted: facts.untrusted, consent })
+            let unpublished = match facts.closed {
+                Some(Closure::AgentLost) => unpublished(objects.offer_at(key)?, &built.ad),
+                _ => Vec::new(),
+            };
+            let closed = facts.closed.clone();
+            Some(Unavailable { key: key.clone(), closed, untrusted: facts.untrusted, consent, unpublished })
         });
         told.collect()
     }
@@ -141,6 +147,12 @@ impl SnapshotBuilder {
         let mut unsure = Admitted::to(timely);
         self.unmatchable.note(snapshot, cycle, |ad| is_concerned(&ad.uid), |ad| unsure.has(&ad.key.namespace));
     }
+}
+
+/// The attributes that an offer's agent would publish, and that its ad does not have.
+fn unpublished(offer: OfferRef<'_>, ad: &PoolAd) -> Vec<Name> {
+    let declared = offer.fields.dynamic_attributes.iter().map(|one| Name::from(one.name.as_str()));
+    declared.filter(|name| ad.ports.body.get_name(name).is_none()).collect()
 }
 
 impl BuiltOffer {

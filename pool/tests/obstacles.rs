@@ -77,6 +77,32 @@ mod tests {
         assert_eq!(reason, "OffersUnavailable");
     }
 
+    /// What its agent would publish is not known, and neither is what reads it.
+    #[test]
+    fn m1_an_offer_whose_agent_is_silent_is_named_though_its_conditions_read_the_agent() {
+        let silent = |constraint: &str| {
+            let mut vcs = license("vcs", 4, &[port("requester", constraint)]);
+            vcs.spec.ad.expressions =
+                Some([("Start".to_owned(), expr("ServerUp && requester.Type == \"Job\"").unwrap())].into());
+            vcs.spec.offer = serde_json::from_value(json!({
+                "claimPolicy": "Agent", "agent": {"username": "a"}, "dynamicAttributes": [{"name": "ServerUp", "type": "Boolean"}],
+            }))
+            .unwrap();
+            vcs
+        };
+        let sim = || job("sim", &[port("license", "license.Type == \"License\"")]);
+        for constraint in ["ServerUp", "Start", "requester.Type == \"Job\" && my.ServerUp"] {
+            let (why, _, reason) = said(&objects(&[sim()], &[], &[silent(constraint)]));
+            assert_eq!(
+                why, "port `license`: License n/vcs (its agent is silent) would match, but is not available",
+                "{constraint}"
+            );
+            assert_eq!(reason, "OffersUnavailable");
+        }
+        let (why, _, reason) = said(&objects(&[sim()], &[], &[silent("requester.Owner == \"nobody\" && ServerUp")]));
+        assert_eq!((why.as_str(), reason), ("", "NoCandidates"), "it refuses whatever its agent says");
+    }
+
     #[test]
     fn m1_the_drained_host_of_a_node_locked_license_is_named() {
         let machines = [named(machine("b-2")), named(machine("b-3")), drained(named(machine("b-1")))];

@@ -132,7 +132,7 @@ fn labelled(object: &Value) -> Option<String> {
     };
     let name = text("/metadata/name").unwrap_or("without a name");
     Some(format!(
-        "{noun} {name} has the label gangmatch.dev/ad: {ad}; to know what it would get, simulate the Job {ad}"
+        "{noun} {name} has the label gangmatch.dev/ad: {ad}; to know what it would get, simulate the Job {ad} with `suspend: false`"
     ))
 }
 

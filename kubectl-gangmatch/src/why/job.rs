@@ -364,16 +364,19 @@ fn unknown_answer(one: &Unknown, inspected: &[Inspected], asking: &Asking<'_>) -
     let part = port.and_then(|port| port.conjuncts.get(one.conjunct));
     let labels: Vec<&str> = inspected.iter().map(|port| port.label.as_str()).collect();
     let written = &one.written;
+    let label = written.split_once('.').map_or(written.as_str(), |(label, _)| label);
+    let is_later = matches!(one.word, Word::Label) && labels.iter().any(|own| own.eq_ignore_ascii_case(label));
     let what = match (one.word, written.split_once('.')) {
         (Word::Attribute, Some((_, name))) => format!("no offer has an attribute `{name}`"),
         (Word::Attribute, None) => format!("no offer has an attribute `{written}`, and neither has the job"),
-        (Word::Label, parts) => {
-            let label = parts.map_or(written.as_str(), |(label, _)| label);
+        (Word::Label, _) if is_later => format!("port `{label}` comes later; move this port behind it"),
+        (Word::Label, _) => {
             let ports = if labels.len() == 1 { "the only port is" } else { "the ports are" };
             format!("there is no port called `{label}`; {ports} {}", labels.join(", "))
         }
     };
-    let meant = one.meant.as_ref().map(|meant| match one.offers {
+    let meant_name = one.meant.clone().filter(|_| !is_later);
+    let meant = meant_name.as_ref().map(|meant| match one.offers {
         0 => format!("; did you mean `{meant}`?"),
         1 => format!("; did you mean `{meant}`, which 1 offer has?"),
         offers => format!("; did you mean `{meant}`, which {offers} offers have?"),
@@ -383,7 +386,7 @@ fn unknown_answer(one: &Unknown, inspected: &[Inspected], asking: &Asking<'_>) -
         written: written.clone(),
         place: part.map(|part| asking.place(one.port, part)).unwrap_or_default(),
         message: format!("`{written}`: {what}{}", meant.unwrap_or_default()),
-        meant: one.meant.clone(),
+        meant: meant_name,
         offers: one.offers,
     }
 }
