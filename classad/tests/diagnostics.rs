@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn suffix() {
-        assert_snapshot!(expr(r#"Memory > 28Mb"#), @r#"line 1, column 10: `28Mb`: a number cannot end in `Mb`; write `28M` or `28Mi` for powers of 1024"#);
+        assert_snapshot!(expr(r#"Memory > 28Mb"#), @r#"line 1, column 10: `28Mb`: a number cannot end in `Mb`; write `28Mi`, in powers of 1024"#);
     }
 
     #[test]
@@ -399,7 +399,7 @@ mod tests {
         2 |     Memory = 28Mb;
           |              ^^^^
           |
-          = help: write `28M` or `28Mi` for powers of 1024
+          = help: write `28Mi`, in powers of 1024
         error[unexpected-character]: unexpected character `“`
          --> job.ad:3:34
           |
@@ -500,7 +500,7 @@ mod tests {
 
     #[test]
     fn unit_apart() {
-        assert_snapshot!(expr("Memory > 4 GB"), @"line 1, column 12: there is no operator between `4` and `GB`; write `4G` or `4Gi` for powers of 1024");
+        assert_snapshot!(expr("Memory > 4 GB"), @"line 1, column 12: there is no operator between `4` and `GB`; write `4Gi`, in powers of 1024");
     }
 
     #[test]

@@ -141,9 +141,7 @@ fn suffix(text: &str, at: usize, dialect: Dialect) -> Remark {
         _ => None,
     };
     let hint = match (unit, dialect) {
-        (Some(unit), Dialect::Gangmatch) => {
-            Some(format!("write `{number}{unit}` or `{number}{unit}i` for powers of 1024"))
-        }
+        (Some(unit), Dialect::Gangmatch) => Some(format!("write `{number}{unit}i`, in powers of 1024")),
         (Some(_), Dialect::Htcondor) => Some(format!("write the number out, as in `{number} * 1024`")),
         (None, _) => None,
     };

@@ -204,7 +204,7 @@ fn unit_apart(cursor: &Cursor<'_, '_>, word: &str) -> Option<String> {
     let rest = word.get(1..)?.to_ascii_lowercase();
     let unit = matches!(letter.as_str(), "K" | "M" | "G" | "T") && matches!(rest.as_str(), "" | "b" | "i" | "ib");
     let text = cursor.report.source().get(before.span.start..before.span.end)?;
-    (number && unit).then(|| format!("write `{text}{letter}` or `{text}{letter}i` for powers of 1024"))
+    (number && unit).then(|| format!("write `{text}{letter}i`, in powers of 1024"))
 }
 
 /// `not a`, `if a then b`: the previous word, read as a name, and what to write instead.

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use jiff::Timestamp;
 use matchmaker::{Accounts, Snapshot};
 use policy::{Amount, Quotas};
 use pool::{AccountsBuilder, CycleInputs, Objects, account_problems, account_usage, demands, pool_charge, snapshot};
 
-use crate::cluster::{Kind, Pool, PoolSource};
+use crate::cluster::{Failure, Kind, Pool, PoolSource};
 use crate::output::{self, OutputOptions};
 use crate::subject::subjects;
 
@@ -44,6 +44,17 @@ pub(crate) struct Accounted {
     named: BTreeSet<String>,
 }
 
+/// What the verbs about accounts need.
+const ROLE: &str = "ask the administrator of the pool for the ClusterRole gangmatch-policy-viewer";
+
+/// Whoever may not list jobs may hardly list accounts.
+fn with_the_role(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref() {
+        Some(Failure::Forbidden(_)) => anyhow!("{error}; accounts and poolpolicies need a right as well: {ROLE}"),
+        _ => error,
+    }
+}
+
 /// Reads a pool with its accounts.
 ///
 /// # Errors
@@ -54,12 +65,10 @@ pub(crate) fn read(arguments: &AccountsArguments) -> anyhow::Result<Accounted> {
         subjects(accounts, &[Kind::Account])?.into_iter().map(|subject| subject.name).collect();
     let kinds =
         [Kind::Account, Kind::PoolPolicy, Kind::Job, Kind::Machine, Kind::License, Kind::Match, Kind::Namespace];
-    let mut pool = source.read(None, &kinds)?;
+    let mut pool = source.read(None, &kinds).map_err(with_the_role)?;
     let (objects, partly) = (&pool.objects, &pool.partly);
     if partly.contains(&Kind::Account) || partly.contains(&Kind::PoolPolicy) {
-        bail!(
-            "you may not list accounts and poolpolicies; ask the administrator of the pool for the ClusterRole gangmatch-policy-viewer"
-        );
+        bail!("you may not list accounts and poolpolicies; {ROLE}");
     }
     let mut snapshot = snapshot(objects, &CycleInputs::of(objects));
     add(&mut snapshot, objects, source.time());
