@@ -371,4 +371,45 @@ mod tests {
         assert!(text.contains("Args: a.dat 1") && text.contains("Args: b.dat 2"), "{text}");
         assert!(notes.contains("write container_image; the arguments are in the attribute Args"), "{notes}");
     }
+
+    /// What is written of an input, and what is said of it.
+    fn imported(input: &str) -> (String, String) {
+        let output = run(&["-"], input);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout).split_whitespace().collect::<Vec<_>>().join(" "), text(output.stderr))
+    }
+
+    #[test]
+    fn commands_without_a_value_count_as_not_written() {
+        let (text, notes) = imported(
+            "executable = a\ncontainer_image = i\nrequirements =\nrank =\nrequest_memory = $(empty)\nempty =\nmax_retries =\nqueue\n",
+        );
+        assert!(notes.is_empty(), "{notes}");
+        assert!(text.contains("constraint: machine.Type == \"Machine\" request:"), "{text}");
+        assert!(text.contains("memory: \"128\"") && !text.contains("rank"), "{text}");
+    }
+
+    #[test]
+    fn a_variable_that_refers_to_itself_is_added_to() {
+        let (text, notes) = imported("A = 1\nA = $(A)2\nexecutable = a$(A)\ncontainer_image = i\nqueue\n");
+        assert!(text.contains("Cmd: a12") && notes.is_empty(), "{text}{notes}");
+    }
+
+    #[test]
+    fn queue_statements_use_variables() {
+        let head = "executable = a\ncontainer_image = i\narguments = $(Item)\n";
+        for (queue, jobs, last) in [
+            ("N = 2\nqueue $(N) Item from (\n a(\n b.$(Process)\n)\n", 4, "b.3"),
+            ("L = x y\nqueue Item in ($(L), z.$(Process))\n", 3, "z.2"),
+            ("N = 2\nV = v\nqueue $(N) Item in (\n x\n $(V))\n", 4, "v"),
+        ] {
+            let (text, said) = imported(&format!("{head}{queue}"));
+            assert_eq!((text.matches("kind: Job").count(), said.as_str()), (jobs, ""), "{queue}");
+            assert!(text.contains(&format!("args: - {last}")), "{queue}: {text}");
+        }
+        let (text, said) = imported("executable = a\nN = 2\nqueue $(N)\n");
+        assert!(text.matches("kind: Job").count() == 2 && !said.contains("`n`"), "{said}");
+        let (_, said) = imported("executable = a\nqueue $(N)\n");
+        assert_eq!(said, "error: standard input:2: `$(N)` has no value; write a line `N = VALUE` before `queue`\n");
+    }
 }

@@ -25,7 +25,8 @@ type Fields = Map<String, Json>;
 pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Imported, String> {
     let (mut commands, mut manifests) = (Commands::new(), Vec::new());
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("job");
-    let mut file = SubmitFile { name, base: names::object(stem), image, notes: BTreeSet::new() };
+    let mut file =
+        SubmitFile { name, base: names::object(stem), image, queued: BTreeSet::new(), notes: BTreeSet::new() };
     let mut lines = joined(text).into_iter();
     while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
@@ -33,11 +34,15 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
             continue;
         }
         if let Some(statement) = queued(&line) {
-            let mut statement = statement.to_owned();
-            while statement.contains('(') && !statement.contains(')') {
+            let mut statement = file.statement(number, statement, &commands)?;
+            while is_open(&statement) {
                 let Some((_, more)) = lines.next() else { break };
                 statement.push('\n');
                 statement.push_str(&more);
+                file.queued.extend(macros::variables(&more));
+                if more.starts_with(')') {
+                    break;
+                }
             }
             let queued = variables(&statement).map_err(|why| format!("{place}: {why}"))?;
             if manifests.len() + queued.len() > JOBS_MAX {
@@ -52,7 +57,10 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
         let Some((key, value)) = line.split_once('=') else {
             return Err(format!("{place}: found `{line}`; write `command = value`, or `queue`"));
         };
-        commands.insert(commands::canonical(key), (number, value.trim().to_owned()));
+        let (name, key) = (key.trim(), commands::canonical(key));
+        let earlier = commands.get(&key).map(|(_, text)| text.as_str());
+        let value = macros::with_earlier(value.trim(), name, earlier);
+        commands.insert(key, (number, value));
     }
     let place = |line: usize| if line == usize::MAX { name.to_owned() } else { format!("{name}:{line}") };
     let notes = file.notes.iter().map(|(line, note)| format!("{}: {note}", place(*line))).collect();
@@ -78,12 +86,19 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     all
 }
 
+/// Whether a queue statement has a list that goes on in the next line.
+fn is_open(statement: &str) -> bool {
+    statement.matches('(').count() > statement.matches(')').count()
+}
+
 /// A submit file, and what has to be known of its Jobs.
 struct SubmitFile<'a> {
     name: &'a str,
     /// How the names of its Jobs begin.
     base: String,
     image: Option<&'a str>,
+    /// The variables that its queue statements use, in lower case.
+    queued: BTreeSet<String>,
     /// By line; those of no line come last.
     notes: BTreeSet<(usize, String)>,
 }
@@ -93,7 +108,23 @@ impl SubmitFile<'_> {
         self.notes.insert((line, text));
     }
 
-    /// The commands of one job: with the values of its variables. A command that others use as a variable is left away.
+    /// A queue statement with the values of its variables; what has none can be a variable of each job in a list.
+    fn statement(&mut self, line: usize, statement: &str, commands: &Commands) -> Result<String, String> {
+        self.queued.extend(macros::variables(statement));
+        let filled = macros::expanded(statement, &|name| Some(commands.get(name)?.1.clone()));
+        let is_in_list = filled.text.split_once("$(").is_some_and(|(before, _)| before.contains('('));
+        match filled.unknown.filter(|_| !is_in_list) {
+            Some(unknown) => Err(self.no_value(line, &unknown)),
+            None => Ok(filled.text),
+        }
+    }
+
+    fn no_value(&self, line: usize, unknown: &str) -> String {
+        format!("{}:{line}: `$({unknown})` has no value; write a line `{unknown} = VALUE` before `queue`", self.name)
+    }
+
+    /// The commands of one job: with the values of its variables. A command that others use as a variable is left away, and one without
+    /// a value counts as not written.
     fn filled(&mut self, commands: &Commands, variables: &Variables, process: usize) -> Result<Commands, String> {
         let (base, has_cluster) = (self.base.clone(), Cell::new(false));
         let value = |name: &str| match name {
@@ -105,18 +136,16 @@ impl SubmitFile<'_> {
             }
             _ => variables.get(name).cloned().or_else(|| commands.get(name).map(|(_, text)| text.clone())),
         };
-        let is_used =
-            |key: &str| !commands::is_known(key) && commands.values().any(|(_, text)| macros::uses(text, key));
+        let in_others = |key: &str| commands.values().any(|(_, text)| macros::uses(text, key));
+        let is_used = |key: &&String| !commands::is_known(key) && (self.queued.contains(*key) || in_others(key));
+        let used: BTreeSet<&String> = commands.keys().filter(is_used).collect();
         let mut all = Commands::new();
-        for (key, (line, text)) in commands.iter().filter(|(key, _)| !is_used(key)) {
+        for (key, (line, text)) in commands.iter().filter(|(key, _)| !used.contains(key)) {
             has_cluster.set(false);
             let filled = macros::expanded(text, &value);
             if commands::is_taken_over(key) {
                 if let Some(unknown) = filled.unknown {
-                    return Err(format!(
-                        "{}:{line}: `$({unknown})` has no value; write a line `{unknown} = VALUE` before `queue`",
-                        self.name
-                    ));
+                    return Err(self.no_value(*line, &unknown));
                 }
                 if has_cluster.get() {
                     self.note(*line, format!("`$(Cluster)` becomes `{base}`, since Jobs have no cluster number"));
@@ -128,7 +157,9 @@ impl SubmitFile<'_> {
                     );
                 }
             }
-            all.insert(key.clone(), (*line, filled.text));
+            if !filled.text.trim().is_empty() {
+                all.insert(key.clone(), (*line, filled.text));
+            }
         }
         Ok(all)
     }
