@@ -412,4 +412,11 @@ mod tests {
         let (_, said) = imported("executable = a\nqueue $(N)\n");
         assert_eq!(said, "error: standard input:2: `$(N)` has no value; write a line `N = VALUE` before `queue`\n");
     }
+
+    #[test]
+    fn arguments_in_double_quotes_are_stored_in_arguments() {
+        let (text, notes) = imported("executable = a\narguments = \"--q \"\"x\"\" 'a b'\"\nqueue\n");
+        assert!(text.contains("Arguments: --q \"x\" 'a b'") && !text.contains("Args"), "{text}");
+        assert!(notes.contains("the arguments are in the attribute Arguments"), "{notes}");
+    }
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use super::amount::{self, Unit};
 use super::queue::{JOBS_MAX, Variables, queued, variables};
 use super::scope::{Scoped, scoped};
-use super::words::{unquoted, words};
+use super::words::{stored, unquoted, words};
 use super::{Imported, commands, job_names, machines, macros, names};
 
 mod limits;
@@ -227,7 +227,8 @@ impl SubmitFile<'_> {
             let raw = |key: &str| commands.get(key).map(|(_, text)| text.as_str());
             return Some(workload(image, &executable, raw("arguments"), raw("environment")));
         }
-        let kept = if commands.contains_key("arguments") { "; the arguments are in the attribute Args" } else { "" };
+        let kept = commands.get("arguments").map(|(_, text)| arguments(text).0);
+        let kept = kept.map_or_else(String::new, |name| format!("; the arguments are in the attribute {name}"));
         let note = format!("no image or no executable, so no workload: use --image, or write container_image{kept}");
         self.note(usize::MAX, note);
         None
@@ -240,11 +241,14 @@ impl SubmitFile<'_> {
             commands.keys().any(|key| commands::attribute(key).is_some_and(|own| own.eq_ignore_ascii_case(name)))
         };
         let (mut literals, mut expressions) = (Map::new(), Map::new());
-        let texts =
-            [("Cmd", "executable", true), ("Args", "arguments", has_args), ("AcctGroup", "accounting_group", true)];
-        for (name, key, _) in texts.into_iter().filter(|(name, _, is_wanted)| *is_wanted && !added(name)) {
-            literals.extend(value(commands, key).map(|text| (name.to_owned(), json!(text))));
-        }
+        let of = |name: &'static str, key: &str| Some((name, value(commands, key)?));
+        let texts = [
+            of("Cmd", "executable"),
+            commands.get("arguments").filter(|_| has_args).map(|(_, text)| arguments(text)),
+            of("AcctGroup", "accounting_group"),
+        ];
+        let texts = texts.into_iter().flatten().filter(|(name, _)| !added(name));
+        literals.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
         if let Some((line, _)) = commands.get("accounting_group") {
             let note = "`accounting_group` becomes the attribute AcctGroup; for shares and quotas, write an Account for the namespace (docs/policy.md)";
             self.note(*line, note.to_owned());
@@ -324,6 +328,11 @@ impl SubmitFile<'_> {
 
 fn value(commands: &Commands, key: &str) -> Option<String> {
     commands.get(key).map(|(_, text)| unquoted(text).unwrap_or(text).to_owned())
+}
+
+/// The attribute that holds the arguments of a job in HTCondor: their form decides which.
+fn arguments(text: &str) -> (&'static str, String) {
+    stored(text).map_or_else(|| ("Args", text.to_owned()), |text| ("Arguments", text))
 }
 
 fn priority(commands: &Commands) -> Option<i32> {
