@@ -379,6 +379,51 @@ mod tests {
         (text(output.stdout).split_whitespace().collect::<Vec<_>>().join(" "), text(output.stderr))
     }
 
+    const TWO_GPUS: &str = "AvailableGPUs = { G1, G2 }\nG1 = [ Capability = 8.0; GlobalMemoryMb = 40000 ]\n\
+                            G2 = [ Capability = 6.0; GlobalMemoryMb = 500 ]\n";
+
+    #[test]
+    fn conditions_on_each_gpu_read_the_attributes_of_that_gpu() {
+        let machine =
+            format!("{STATIC}{TWO_GPUS}Requirements = countMatches(Capability >= TARGET.Least, AvailableGPUs) >= 1\n");
+        for (name, added, requirements, count) in [
+            ("bare", "", "countMatches(GlobalMemoryMb >= 1000, AvailableGPUs) == 1", 1),
+            ("too-many", "", "countMatches(GlobalMemoryMb >= 1000, AvailableGPUs) == 2", 0),
+            ("own", "+Mem = 1000\n", "countMatches(GlobalMemoryMb >= Mem, TARGET.AvailableGPUs) == 1", 1),
+            ("target", "+Mem = 1000\n", "countMatches(GlobalMemoryMb >= TARGET.Mem, AvailableGPUs) == 1", 1),
+            ("named", "+RequireGPUs = Capability > 7\n", "countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1", 1),
+        ] {
+            let submit = format!("executable = a\n+Least = 7\n{added}requirements = {requirements}\nqueue\n");
+            let (text, notes) = matched(&format!("gpus-{name}"), &machine, &submit);
+            assert!(text.contains(&format!("{count} of 1 job matched")), "{name}: {text}{notes}");
+            assert!(!notes.contains("UNDEFINED"), "{name}: {notes}");
+        }
+    }
+
+    #[test]
+    fn attributes_that_read_the_machine_are_written_in_their_place() {
+        let machine = format!("{STATIC}Requirements = true\n");
+        for (name, added, requirements, count) in [
+            ("bare", "+WantBig = Memory > 500\n", "WantBig", 1),
+            ("small", "+WantBig = Memory > 5000\n", "MY.WantBig && true", 0),
+            ("target", "MY.W = TARGET.Memory > 5\n", "W", 1),
+            ("deep", "+W = Big && Arch == \"X86_64\"\n+Big = Memory > Least\n+Least = 5\n", "W", 1),
+            ("circle", "+W = Memory > 5 && V\n+V = W\n", "W", 0),
+        ] {
+            let submit = format!(
+                "executable = a\n{added}requirements = {requirements}\nrank = MY.Speed\n+Speed = Cpus\nqueue\n"
+            );
+            let (text, notes) = matched(&format!("inlined-{name}"), &machine, &submit);
+            assert!(text.contains(&format!("{count} of 1 job matched")), "{name}: {text}{notes}");
+            assert!(!notes.contains("UNDEFINED"), "{name}: {notes}");
+        }
+        let (text, notes) = imported("executable = a\n+W = Memory > 5\nrank = W\n+V = OpSys\nqueue\n");
+        assert!(text.contains("rank: (machine.Memory > 5)"), "{text}");
+        let note = "note: standard input:4: `v` reads `OpSys`, which the job does not have; of the machine it is seen only in \
+                    `requirements` and `rank`, and UNDEFINED elsewhere\n";
+        assert!(notes.contains(note) && !notes.contains("`w`"), "{notes}");
+    }
+
     #[test]
     fn commands_without_a_value_count_as_not_written() {
         let (text, notes) = imported(

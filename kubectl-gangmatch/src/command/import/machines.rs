@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use classad::{Ad, Dialect, Expr, Severity, Value, read_ads};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Imported, names, scope};
+use super::scope::{self, Inlined, ScopeRules, Scoped};
+use super::{Imported, names};
 
 /// Attributes of the moment, or of HTCondor's own daemons: by how their names begin.
 const LEFT_OUT: [&str; 18] = [
@@ -156,7 +157,9 @@ fn instead(kind: &str) -> &'static str {
 
 /// The Machine of an ad. What has to be known of it goes to `note`.
 fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) -> Json {
-    let scoped = |expr: &Expr| scope::scoped(source, expr, "other", |name| ad.get(name).is_some());
+    let (is_own, inlined) = (|name: &str| ad.get(name).is_some(), Inlined::new());
+    let rules = ScopeRules { partner: "other", is_own: &is_own, inlined: &inlined };
+    let scoped = |expr: &Expr| scope::scoped(source, expr, rules);
     let (mut attributes, mut expressions) = (Map::new(), Map::new());
     let (mut dynamic, mut policies) = (Vec::new(), Vec::new());
     for (name, expr) in ad.iter() {
@@ -222,7 +225,7 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
 }
 
 /// The attributes that are left out although `Requirements` or `Rank` needs them, each with the attribute that reads it.
-fn left_out_of_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> scope::Scoped) -> Vec<(String, String)> {
+fn left_out_of_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> Scoped) -> Vec<(String, String)> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
     let mut pending = vec!["Requirements".to_owned(), "Rank".to_owned()];
     while let Some(reader) = pending.pop() {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::amount::{self, Unit};
 use super::queue::{JOBS_MAX, Variables, queued, variables};
-use super::scope::{Scoped, scoped};
+use super::scope::{Inlined, ScopeRules, Scoped, scoped};
 use super::words::{stored, unquoted, words};
 use super::{Imported, commands, job_names, machines, macros, names};
 
@@ -174,8 +174,12 @@ impl SubmitFile<'_> {
             let in_map = |map: &Fields| map.keys().any(|known| known.eq_ignore_ascii_case(wanted));
             in_map(&attributes) || in_map(&expressions)
         };
-        let requirements = self.expression(commands, "requirements", &has)?;
-        let rank = self.expression(commands, "rank", &has)?;
+        let is_own = |name: &str| has(name) || job_names::is_of_every_job(name);
+        let inlined = reading_machine(commands, &is_own);
+        let rules = ScopeRules { partner: "machine", is_own: &is_own, inlined: &inlined };
+        let requirements = self.expression(commands, "requirements", &has, rules)?;
+        let rank = self.expression(commands, "rank", &has, rules)?;
+        self.note_unread(commands, &inlined, &[&requirements, &rank]);
         let mut constraint = "machine.Type == \"Machine\"".to_owned();
         let reads_disk = requirements.as_ref().is_some_and(|own| own.reads_of_partner("Disk"));
         if commands.contains_key("request_disk") && !reads_disk {
@@ -291,10 +295,11 @@ impl SubmitFile<'_> {
         commands: &Commands,
         key: &str,
         has: &dyn Fn(&str) -> bool,
+        rules: ScopeRules<'_>,
     ) -> Result<Option<Scoped>, String> {
         let Some((line, text)) = commands.get(key) else { return Ok(None) };
         let expr = self.read(*line, text)?;
-        let found = scoped(text, &expr, "machine", |name| has(name) || job_names::is_of_every_job(name));
+        let found = scoped(text, &expr, rules);
         for name in found.own.iter().filter(|name| !has(name) && !job_names::is_of_system(name)) {
             let value = if name.eq_ignore_ascii_case("ProcId") { "$(Process)" } else { "VALUE" };
             let note =
@@ -316,6 +321,21 @@ impl SubmitFile<'_> {
         Ok(Some(found))
     }
 
+    /// Notes the attributes that read the machine although neither `requirements` nor `rank` reads them.
+    fn note_unread(&mut self, commands: &Commands, inlined: &Inlined, read: &[&Option<Scoped>]) {
+        let is_read = |name: &str| {
+            read.iter().copied().flatten().flat_map(|scoped| &scoped.own).any(|own| own.eq_ignore_ascii_case(name))
+        };
+        for (key, (line, _)) in commands {
+            let Some(name) = commands::attribute(key).filter(|name| !is_read(name)) else { continue };
+            let Some(of_machine) = inlined.get(name).and_then(|scoped| scoped.partner.first()) else { continue };
+            let note = format!(
+                "`{name}` reads `{of_machine}`, which the job does not have; of the machine it is seen only in `requirements` and `rank`, and UNDEFINED elsewhere"
+            );
+            self.note(*line, note);
+        }
+    }
+
     fn read(&self, line: usize, text: &str) -> Result<classad::Expr, String> {
         let reading = read_expr(text, Dialect::Gangmatch);
         reading.read.ok_or_else(|| {
@@ -324,6 +344,32 @@ impl SubmitFile<'_> {
             format!("{}:{line}: {why}", self.name)
         })
     }
+}
+
+/// The longest expression of an attribute that is written in its place, and how deep such attributes may stand in each other.
+const INLINED_MAX: usize = 1 << 12;
+const DEPTH_MAX: usize = 8;
+
+/// The attributes of a job that read its machine, with the expressions that a port writes in their place: it sees the machine, and an
+/// attribute does not.
+fn reading_machine(commands: &Commands, is_own: &dyn Fn(&str) -> bool) -> Inlined {
+    let definitions = commands.iter().filter_map(|(key, (_, text))| {
+        let expr = read_expr(text, Dialect::Gangmatch).read?;
+        Some((commands::attribute(key)?.to_ascii_lowercase(), text, expr))
+    });
+    let definitions: Vec<_> = definitions.collect();
+    let mut inlined = Inlined::new();
+    for _ in 0..DEPTH_MAX {
+        let rules = ScopeRules { partner: "machine", is_own, inlined: &inlined };
+        let all = definitions.iter().map(|(name, text, expr)| (name.clone(), scoped(text, expr, rules)));
+        let next: Inlined =
+            all.filter(|(_, found)| !found.partner.is_empty() && found.text.len() <= INLINED_MAX).collect();
+        if next == inlined {
+            break;
+        }
+        inlined = next;
+    }
+    inlined
 }
 
 fn value(commands: &Commands, key: &str) -> Option<String> {
