@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn ads_of_jobs_become_no_machines() {
-        let input = "MyType = \"Job\"\nCmd = \"a\"\n\nMyType = \"Job\"\nCmd = \"b\"\n\nMyType = \"Slot\"\nName = \"m\"\nCpus = 4\n";
+        let input = "MyType = \"Job\"\nCmd = \"a\"\n\nMyType = \"Job\"\nCmd = \"b\"\n\nMyType = \"Slot\"\nName = \"m\"\nCpus = 4\nRequirements = true\n";
         let output = run(&["-"], input);
         let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert_eq!(
@@ -422,6 +422,60 @@ mod tests {
         let note = "note: standard input:4: `v` reads `OpSys`, which the job does not have; of the machine it is seen only in \
                     `requirements` and `rank`, and UNDEFINED elsewhere\n";
         assert!(notes.contains(note) && !notes.contains("`w`"), "{notes}");
+    }
+
+    #[test]
+    fn a_machine_without_requirements_has_start_as_its_condition() {
+        let machine = format!("{STATIC}Start = TARGET.Department == \"physics\"\n");
+        for (department, count) in [("physics", 1), ("art", 0)] {
+            let submit = format!("executable = a\n+Department = \"{department}\"\nqueue\n");
+            let (text, _) = matched(&format!("start-{department}"), &machine, &submit);
+            assert!(text.contains(&format!("{count} of 1 job matched")), "{text}");
+        }
+        let (text, notes) = imported(&format!("{STATIC}Activity = \"Busy\"\nSTART = Activity == \"Idle\"\n"));
+        assert!(text.contains("constraint: START") && text.contains("Activity: Idle"), "{text}{notes}");
+        let (text, notes) = imported(STATIC);
+        assert!(!text.contains("constraint"), "{text}");
+        let note = "slot1@n1.x.edu: there are no Requirements and no START, so the offer accepts every job; write a condition into \
+                    spec.constraint\n";
+        assert!(notes.contains(note), "{notes}");
+    }
+
+    #[test]
+    fn a_configuration_is_no_ad_of_a_machine() {
+        let (text, said) = imported("START = (KeyboardIdle > 300)\nRANK = Owner == \"ann\"\n");
+        assert!(text.is_empty(), "{text}");
+        assert_eq!(
+            said,
+            "error: standard input: ad 1 has none of MyType, Name and Machine, so it is no ad of a machine; write ads as \
+             `condor_status -long` prints them (a configuration is not read)\n"
+        );
+    }
+
+    #[test]
+    fn amounts_of_the_whole_slot_may_be_reals() {
+        let slot = "MyType = \"Machine\"\nName = \"n1\"\nSlotType = \"Partitionable\"\nCpus = 1\nMemory = 5\nDisk = 5\nGPUs = 1\n\
+                    TotalSlotCpus = 8.0\nTotalSlotMemory = 16000.5\nTotalSlotDisk = 600000000.0\nTotalSlotGPUs = 2\n\
+                    AvailableGPUs = { G1 }\nRequirements = true\n";
+        let (text, notes) = imported(slot);
+        assert!(text.contains("capacity: cpus: 8 memory: 16000 gpus: 2"), "{text}");
+        assert!(text.contains("Cpus: \"8.0\" Memory: \"16000.5\" Disk: \"600000000.0\""), "{text}");
+        assert!(
+            notes.contains("n1: `AvailableGPUs` lists only the GPUs that were left, but `GPUs` counts all"),
+            "{notes}"
+        );
+        let (_, notes) = imported(&slot.replace("\nGPUs = 1", "\nGPUs = 2"));
+        assert!(notes.is_empty(), "{notes}");
+    }
+
+    #[test]
+    fn numbers_as_requirements_of_a_machine_are_true_or_false() {
+        for (number, truth) in [("1", true), ("-2", true), ("0.5", true), ("0", false), ("0.0", false)] {
+            let (text, _) = imported(&format!("{STATIC}Requirements = {number}\n"));
+            assert!(text.contains(&format!("constraint: \"{truth}\"")), "{number}: {text}");
+        }
+        let (text, _) = matched("number", &format!("{STATIC}Requirements = 1\n"), "executable = a\nqueue\n");
+        assert!(text.contains("1 of 1 job matched"), "{text}");
     }
 
     #[test]
