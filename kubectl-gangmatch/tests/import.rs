@@ -418,7 +418,7 @@ mod tests {
             assert!(!notes.contains("UNDEFINED"), "{name}: {notes}");
         }
         let (text, notes) = imported("executable = a\n+W = Memory > 5\nrank = W\n+V = OpSys\nqueue\n");
-        assert!(text.contains("rank: (machine.Memory > 5)"), "{text}");
+        assert!(text.contains("rank: \"(machine.Memory > 5) ? 1 : 0\""), "{text}");
         let note = "note: standard input:4: `v` reads `OpSys`, which the job does not have; of the machine it is seen only in \
                     `requirements` and `rank`, and UNDEFINED elsewhere\n";
         assert!(notes.contains(note) && !notes.contains("`w`"), "{notes}");
@@ -517,5 +517,29 @@ mod tests {
         let (text, notes) = imported("executable = a\narguments = \"--q \"\"x\"\" 'a b'\"\nqueue\n");
         assert!(text.contains("Arguments: --q \"x\" 'a b'") && !text.contains("Args"), "{text}");
         assert!(notes.contains("the arguments are in the attribute Arguments"), "{notes}");
+    }
+
+    #[test]
+    fn a_rank_that_is_true_or_false_counts_as_in_htcondor() {
+        let machine = |name: &str| {
+            format!(
+                "MyType = \"Machine\"\nName = \"{name}\"\nMachine = \"{name}\"\nCpus = 1\nMemory = 2000\nDisk = 20000\n\
+                     Requirements = 1\nRank = Owner == \"ann\"\n"
+            )
+        };
+        let machines = format!("{}\n{}", machine("ma"), machine("mb"));
+        for (name, rank) in [
+            ("truth", "Machine == \"mb\""),
+            ("product", "10 * (Machine == \"mb\")"),
+            ("function", "regexp(\"b\", Machine)"),
+        ] {
+            let (text, _) =
+                matched(&format!("rank-{name}"), &machines, &format!("executable = a\nrank = {rank}\nqueue\n"));
+            assert!(text.contains("machine=default/mb"), "{name}: {text}");
+        }
+        let (text, _) = imported(&machines);
+        assert_eq!(text.matches("rank: \"(other.Owner == \\\"ann\\\") ? 1 : 0\"").count(), 2, "{text}");
+        let (text, _) = imported("executable = a\nrank = 10 * (Machine == \"mb\") + KFlops\nqueue\n");
+        assert!(text.contains("rank: 10 * (machine.Machine == \"mb\") + machine.KFlops"), "{text}");
     }
 }

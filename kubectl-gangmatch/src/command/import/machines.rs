@@ -6,7 +6,7 @@ use classad::{Ad, Dialect, Expr, Severity, Value, constant, read_ads};
 use serde_json::{Map, Value as Json, json};
 
 use super::scope::{self, Inlined, ScopeRules, Scoped};
-use super::{Imported, names};
+use super::{Imported, names, rank};
 
 /// Attributes of the moment, or of HTCondor's own daemons: by how their names begin.
 const LEFT_OUT: [&str; 18] = [
@@ -220,7 +220,7 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
         spec.insert("constraint".to_owned(), json!(constraint));
     }
     if let Some(expr) = ad.get("Rank") {
-        spec.insert("rank".to_owned(), json!(scoped(expr).text));
+        spec.insert("rank".to_owned(), json!(rank::counted(scoped(expr).text)));
     }
     let metadata = json!({"name": names::object(called)});
     json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec})

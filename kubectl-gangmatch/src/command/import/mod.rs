@@ -7,6 +7,7 @@ mod machines;
 mod macros;
 mod names;
 pub(crate) mod queue;
+mod rank;
 mod scope;
 mod submit;
 mod words;

@@ -11,7 +11,7 @@ use super::amount::{self, Unit};
 use super::queue::{JOBS_MAX, Variables, queued, variables};
 use super::scope::{Inlined, ScopeRules, Scoped, scoped};
 use super::words::{stored, unquoted, words};
-use super::{Imported, commands, job_names, machines, macros, names};
+use super::{Imported, commands, job_names, machines, macros, names, rank};
 
 mod limits;
 
@@ -194,7 +194,7 @@ impl SubmitFile<'_> {
         let count = value(commands, "machine_count");
         if let Some(port) = machine.as_object_mut() {
             if let Some(rank) = rank {
-                port.insert("rank".to_owned(), json!(rank.text));
+                port.insert("rank".to_owned(), json!(rank::counted(rank.text)));
             }
             if let Some(count) = &count {
                 port.insert("count".to_owned(), json!(count));
