@@ -263,7 +263,8 @@ impl BinaryOp {
     }
 
     /// Whether the value can only be true, false, undefined or error.
-    pub(crate) fn gives_truth(self) -> bool {
+    #[must_use]
+    pub fn gives_truth(self) -> bool {
         self.compares() || matches!(self, Self::And | Self::Or | Self::Is | Self::Isnt)
     }
 

@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn ads_of_jobs_become_no_machines() {
-        let input = "MyType = \"Job\"\nCmd = \"a\"\n\nMyType = \"Job\"\nCmd = \"b\"\n\nMyType = \"Slot\"\nName = \"m\"\nCpus = 4\n";
+        let input = "MyType = \"Job\"\nCmd = \"a\"\n\nMyType = \"Job\"\nCmd = \"b\"\n\nMyType = \"Slot\"\nName = \"m\"\nCpus = 4\nRequirements = true\n";
         let output = run(&["-"], input);
         let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert_eq!(
@@ -370,5 +370,176 @@ mod tests {
         let (text, notes) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
         assert!(text.contains("Args: a.dat 1") && text.contains("Args: b.dat 2"), "{text}");
         assert!(notes.contains("write container_image; the arguments are in the attribute Args"), "{notes}");
+    }
+
+    /// What is written of an input, and what is said of it.
+    fn imported(input: &str) -> (String, String) {
+        let output = run(&["-"], input);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(output.stdout).split_whitespace().collect::<Vec<_>>().join(" "), text(output.stderr))
+    }
+
+    const TWO_GPUS: &str = "AvailableGPUs = { G1, G2 }\nG1 = [ Capability = 8.0; GlobalMemoryMb = 40000 ]\n\
+                            G2 = [ Capability = 6.0; GlobalMemoryMb = 500 ]\n";
+
+    #[test]
+    fn conditions_on_each_gpu_read_the_attributes_of_that_gpu() {
+        let machine =
+            format!("{STATIC}{TWO_GPUS}Requirements = countMatches(Capability >= TARGET.Least, AvailableGPUs) >= 1\n");
+        for (name, added, requirements, count) in [
+            ("bare", "", "countMatches(GlobalMemoryMb >= 1000, AvailableGPUs) == 1", 1),
+            ("too-many", "", "countMatches(GlobalMemoryMb >= 1000, AvailableGPUs) == 2", 0),
+            ("own", "+Mem = 1000\n", "countMatches(GlobalMemoryMb >= Mem, TARGET.AvailableGPUs) == 1", 1),
+            ("target", "+Mem = 1000\n", "countMatches(GlobalMemoryMb >= TARGET.Mem, AvailableGPUs) == 1", 1),
+            ("named", "+RequireGPUs = Capability > 7\n", "countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1", 1),
+        ] {
+            let submit = format!("executable = a\n+Least = 7\n{added}requirements = {requirements}\nqueue\n");
+            let (text, notes) = matched(&format!("gpus-{name}"), &machine, &submit);
+            assert!(text.contains(&format!("{count} of 1 job matched")), "{name}: {text}{notes}");
+            assert!(!notes.contains("UNDEFINED"), "{name}: {notes}");
+        }
+    }
+
+    #[test]
+    fn attributes_that_read_the_machine_are_written_in_their_place() {
+        let machine = format!("{STATIC}Requirements = true\n");
+        for (name, added, requirements, count) in [
+            ("bare", "+WantBig = Memory > 500\n", "WantBig", 1),
+            ("small", "+WantBig = Memory > 5000\n", "MY.WantBig && true", 0),
+            ("target", "MY.W = TARGET.Memory > 5\n", "W", 1),
+            ("deep", "+W = Big && Arch == \"X86_64\"\n+Big = Memory > Least\n+Least = 5\n", "W", 1),
+            ("circle", "+W = Memory > 5 && V\n+V = W\n", "W", 0),
+        ] {
+            let submit = format!(
+                "executable = a\n{added}requirements = {requirements}\nrank = MY.Speed\n+Speed = Cpus\nqueue\n"
+            );
+            let (text, notes) = matched(&format!("inlined-{name}"), &machine, &submit);
+            assert!(text.contains(&format!("{count} of 1 job matched")), "{name}: {text}{notes}");
+            assert!(!notes.contains("UNDEFINED"), "{name}: {notes}");
+        }
+        let (text, notes) = imported("executable = a\n+W = Memory > 5\nrank = W\n+V = OpSys\nqueue\n");
+        assert!(text.contains("rank: \"(machine.Memory > 5) ? 1 : 0\""), "{text}");
+        let note = "note: standard input:4: `v` reads `OpSys`, which the job does not have; of the machine it is seen only in \
+                    `requirements` and `rank`, and UNDEFINED elsewhere\n";
+        assert!(notes.contains(note) && !notes.contains("`w`"), "{notes}");
+    }
+
+    #[test]
+    fn a_machine_without_requirements_has_start_as_its_condition() {
+        let machine = format!("{STATIC}Start = TARGET.Department == \"physics\"\n");
+        for (department, count) in [("physics", 1), ("art", 0)] {
+            let submit = format!("executable = a\n+Department = \"{department}\"\nqueue\n");
+            let (text, _) = matched(&format!("start-{department}"), &machine, &submit);
+            assert!(text.contains(&format!("{count} of 1 job matched")), "{text}");
+        }
+        let (text, notes) = imported(&format!("{STATIC}Activity = \"Busy\"\nSTART = Activity == \"Idle\"\n"));
+        assert!(text.contains("constraint: START") && text.contains("Activity: Idle"), "{text}{notes}");
+        let (text, notes) = imported(STATIC);
+        assert!(!text.contains("constraint"), "{text}");
+        let note = "slot1@n1.x.edu: there are no Requirements and no START, so the offer accepts every job; write a condition into \
+                    spec.constraint\n";
+        assert!(notes.contains(note), "{notes}");
+    }
+
+    #[test]
+    fn a_configuration_is_no_ad_of_a_machine() {
+        let (text, said) = imported("START = (KeyboardIdle > 300)\nRANK = Owner == \"ann\"\n");
+        assert!(text.is_empty(), "{text}");
+        assert_eq!(
+            said,
+            "error: standard input: ad 1 has none of MyType, Name and Machine, so it is no ad of a machine; write ads as \
+             `condor_status -long` prints them (a configuration is not read)\n"
+        );
+    }
+
+    #[test]
+    fn amounts_of_the_whole_slot_may_be_reals() {
+        let slot = "MyType = \"Machine\"\nName = \"n1\"\nSlotType = \"Partitionable\"\nCpus = 1\nMemory = 5\nDisk = 5\nGPUs = 1\n\
+                    TotalSlotCpus = 8.0\nTotalSlotMemory = 16000.5\nTotalSlotDisk = 600000000.0\nTotalSlotGPUs = 2\n\
+                    AvailableGPUs = { G1 }\nRequirements = true\n";
+        let (text, notes) = imported(slot);
+        assert!(text.contains("capacity: cpus: 8 memory: 16000 gpus: 2"), "{text}");
+        assert!(text.contains("Cpus: \"8.0\" Memory: \"16000.5\" Disk: \"600000000.0\""), "{text}");
+        assert!(
+            notes.contains("n1: `AvailableGPUs` lists only the GPUs that were left, but `GPUs` counts all"),
+            "{notes}"
+        );
+        let (_, notes) = imported(&slot.replace("\nGPUs = 1", "\nGPUs = 2"));
+        assert!(notes.is_empty(), "{notes}");
+    }
+
+    #[test]
+    fn numbers_as_requirements_of_a_machine_are_true_or_false() {
+        for (number, truth) in [("1", true), ("-2", true), ("0.5", true), ("0", false), ("0.0", false)] {
+            let (text, _) = imported(&format!("{STATIC}Requirements = {number}\n"));
+            assert!(text.contains(&format!("constraint: \"{truth}\"")), "{number}: {text}");
+        }
+        let (text, _) = matched("number", &format!("{STATIC}Requirements = 1\n"), "executable = a\nqueue\n");
+        assert!(text.contains("1 of 1 job matched"), "{text}");
+    }
+
+    #[test]
+    fn commands_without_a_value_count_as_not_written() {
+        let (text, notes) = imported(
+            "executable = a\ncontainer_image = i\nrequirements =\nrank =\nrequest_memory = $(empty)\nempty =\nmax_retries =\nqueue\n",
+        );
+        assert!(notes.is_empty(), "{notes}");
+        assert!(text.contains("constraint: machine.Type == \"Machine\" request:"), "{text}");
+        assert!(text.contains("memory: \"128\"") && !text.contains("rank"), "{text}");
+    }
+
+    #[test]
+    fn a_variable_that_refers_to_itself_is_added_to() {
+        let (text, notes) = imported("A = 1\nA = $(A)2\nexecutable = a$(A)\ncontainer_image = i\nqueue\n");
+        assert!(text.contains("Cmd: a12") && notes.is_empty(), "{text}{notes}");
+    }
+
+    #[test]
+    fn queue_statements_use_variables() {
+        let head = "executable = a\ncontainer_image = i\narguments = $(Item)\n";
+        for (queue, jobs, last) in [
+            ("N = 2\nqueue $(N) Item from (\n a(\n b.$(Process)\n)\n", 4, "b.3"),
+            ("L = x y\nqueue Item in ($(L), z.$(Process))\n", 3, "z.2"),
+            ("N = 2\nV = v\nqueue $(N) Item in (\n x\n $(V))\n", 4, "v"),
+        ] {
+            let (text, said) = imported(&format!("{head}{queue}"));
+            assert_eq!((text.matches("kind: Job").count(), said.as_str()), (jobs, ""), "{queue}");
+            assert!(text.contains(&format!("args: - {last}")), "{queue}: {text}");
+        }
+        let (text, said) = imported("executable = a\nN = 2\nqueue $(N)\n");
+        assert!(text.matches("kind: Job").count() == 2 && !said.contains("`n`"), "{said}");
+        let (_, said) = imported("executable = a\nqueue $(N)\n");
+        assert_eq!(said, "error: standard input:2: `$(N)` has no value; write a line `N = VALUE` before `queue`\n");
+    }
+
+    #[test]
+    fn arguments_in_double_quotes_are_stored_in_arguments() {
+        let (text, notes) = imported("executable = a\narguments = \"--q \"\"x\"\" 'a b'\"\nqueue\n");
+        assert!(text.contains("Arguments: --q \"x\" 'a b'") && !text.contains("Args"), "{text}");
+        assert!(notes.contains("the arguments are in the attribute Arguments"), "{notes}");
+    }
+
+    #[test]
+    fn a_rank_that_is_true_or_false_counts_as_in_htcondor() {
+        let machine = |name: &str| {
+            format!(
+                "MyType = \"Machine\"\nName = \"{name}\"\nMachine = \"{name}\"\nCpus = 1\nMemory = 2000\nDisk = 20000\n\
+                     Requirements = 1\nRank = Owner == \"ann\"\n"
+            )
+        };
+        let machines = format!("{}\n{}", machine("ma"), machine("mb"));
+        for (name, rank) in [
+            ("truth", "Machine == \"mb\""),
+            ("product", "10 * (Machine == \"mb\")"),
+            ("function", "regexp(\"b\", Machine)"),
+        ] {
+            let (text, _) =
+                matched(&format!("rank-{name}"), &machines, &format!("executable = a\nrank = {rank}\nqueue\n"));
+            assert!(text.contains("machine=default/mb"), "{name}: {text}");
+        }
+        let (text, _) = imported(&machines);
+        assert_eq!(text.matches("rank: \"(other.Owner == \\\"ann\\\") ? 1 : 0\"").count(), 2, "{text}");
+        let (text, _) = imported("executable = a\nrank = 10 * (Machine == \"mb\") + KFlops\nqueue\n");
+        assert!(text.contains("rank: 10 * (machine.Machine == \"mb\") + machine.KFlops"), "{text}");
     }
 }

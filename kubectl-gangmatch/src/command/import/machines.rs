@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use classad::{Ad, Dialect, Expr, Severity, Value, read_ads};
+use classad::{Ad, Dialect, Expr, Severity, Value, constant, read_ads};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Imported, names, scope};
+use super::scope::{self, Inlined, ScopeRules, Scoped};
+use super::{Imported, names, rank};
 
 /// Attributes of the moment, or of HTCondor's own daemons: by how their names begin.
 const LEFT_OUT: [&str; 18] = [
@@ -64,6 +65,8 @@ const POLICIES: [&str; 9] = [
 const WHILE_FREE: [(&str, &str); 2] = [("State", "Unclaimed"), ("Activity", "Idle")];
 /// What a partitionable slot has left; the whole of it is in attributes that begin with `TotalSlot`.
 const DIVIDED: [&str; 4] = ["Cpus", "Disk", "GPUs", "Memory"];
+/// What every ad of a machine has at least one of; settings such as `START = true` alone are a configuration.
+const NAMING: [&str; 3] = ["MyType", "Name", "Machine"];
 
 /// What becomes of an attribute.
 enum AttributeFate {
@@ -127,6 +130,13 @@ pub(super) fn machines(name: &str, text: &str) -> Result<Imported, String> {
     };
     let (mut manifests, mut notes) = (Vec::new(), Notes::default());
     for (number, ad) in ads.iter().enumerate() {
+        if !NAMING.iter().any(|name| ad.get(name).is_some()) {
+            return Err(format!(
+                "{name}: ad {} has none of MyType, Name and Machine, so it is no ad of a machine; write ads as \
+                 `condor_status -long` prints them (a configuration is not read)",
+                number + 1
+            ));
+        }
         if let Some(kind) = string(ad, "MyType").filter(|kind| !is_machine(kind)) {
             let text =
                 format!("left out: MyType is \"{kind}\", and only ads of machines become manifests{}", instead(&kind));
@@ -156,7 +166,9 @@ fn instead(kind: &str) -> &'static str {
 
 /// The Machine of an ad. What has to be known of it goes to `note`.
 fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) -> Json {
-    let scoped = |expr: &Expr| scope::scoped(source, expr, "other", |name| ad.get(name).is_some());
+    let (is_own, inlined) = (|name: &str| ad.get(name).is_some(), Inlined::new());
+    let rules = ScopeRules { partner: "other", is_own: &is_own, inlined: &inlined };
+    let scoped = |expr: &Expr| scope::scoped(source, expr, rules);
     let (mut attributes, mut expressions) = (Map::new(), Map::new());
     let (mut dynamic, mut policies) = (Vec::new(), Vec::new());
     for (name, expr) in ad.iter() {
@@ -165,7 +177,8 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
             AttributeFate::Policy => policies.push(name.to_string()),
             AttributeFate::LeftOut | AttributeFate::Elsewhere => {}
             AttributeFate::Kept => {
-                match literal(whole(ad, name.as_str()).unwrap_or(expr)) {
+                let expr = whole(ad, name.as_str()).unwrap_or(expr);
+                match literal(expr) {
                     Some(value) => attributes.insert(name.to_string(), value),
                     None => expressions.insert(name.to_string(), json!(scoped(expr).text)),
                 };
@@ -177,19 +190,10 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
         note("the attribute Name is the name of the host, as Machine is: conditions that compare Name with SLOT@HOST are false".to_owned());
     }
     attributes.insert("Name".to_owned(), json!(host));
-    for (reader, name) in left_out_of_policy(ad, &scoped) {
-        let free = WHILE_FREE.iter().find(|(own, _)| own.eq_ignore_ascii_case(&name));
-        match free {
-            Some((own, value)) => {
-                attributes.insert((*own).to_owned(), json!(value));
-                note(format!(
-                    "`{reader}` reads `{name}`, which is kept as \"{value}\": a Machine is asked only while some of it is free"
-                ));
-            }
-            None => note(format!(
-                "`{reader}` reads `{name}`, which is left out and so UNDEFINED; change the condition, or let an agent publish the attribute"
-            )),
-        }
+    attributes.extend(kept_for_policy(ad, &scoped, note));
+    let has_lost_gpus = whole(ad, "GPUs").is_some_and(|all| ad.get("GPUs").is_some_and(|left| left != all));
+    if has_lost_gpus && ad.get("AvailableGPUs").is_some() {
+        note("`AvailableGPUs` lists only the GPUs that were left, but `GPUs` counts all of the slot; add the others to the list, each with its attributes".to_owned());
     }
     if !policies.is_empty() {
         note(format!(
@@ -212,19 +216,62 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
         let declared = dynamic.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect();
         spec.insert("dynamicAttributes".to_owned(), Json::Array(declared));
     }
-    for (from, to) in [("Requirements", "constraint"), ("Rank", "rank")] {
-        if let Some(expr) = ad.get(from) {
-            spec.insert(to.to_owned(), json!(scoped(expr).text));
-        }
+    if let Some(constraint) = constraint(ad, &scoped, note) {
+        spec.insert("constraint".to_owned(), json!(constraint));
+    }
+    if let Some(expr) = ad.get("Rank") {
+        spec.insert("rank".to_owned(), json!(rank::counted(scoped(expr).text)));
     }
     let metadata = json!({"name": names::object(called)});
     json!({"apiVersion": "gangmatch.dev/v1alpha1", "kind": "Machine", "metadata": metadata, "spec": spec})
 }
 
+/// What is left out of other Machines, but kept here because the policy reads it.
+fn kept_for_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> Scoped, note: &mut dyn FnMut(String)) -> Map<String, Json> {
+    let mut kept = Map::new();
+    for (reader, name) in left_out_of_policy(ad, scoped) {
+        let free = WHILE_FREE.iter().find(|(own, _)| own.eq_ignore_ascii_case(&name));
+        match free {
+            Some((own, value)) => {
+                kept.insert((*own).to_owned(), json!(value));
+                note(format!(
+                    "`{reader}` reads `{name}`, which is kept as \"{value}\": a Machine is asked only while some of it is free"
+                ));
+            }
+            None => note(format!(
+                "`{reader}` reads `{name}`, which is left out and so UNDEFINED; change the condition, or let an agent publish the attribute"
+            )),
+        }
+    }
+    kept
+}
+
+/// The condition of a machine. Without Requirements it is START, of which HTCondor makes them.
+fn constraint(ad: &Ad, scoped: &dyn Fn(&Expr) -> Scoped, note: &mut dyn FnMut(String)) -> Option<String> {
+    match (ad.get("Requirements"), ad.entry("START")) {
+        (Some(expr), _) => Some(condition(expr).unwrap_or_else(|| scoped(expr).text)),
+        (None, Some((start, _))) => Some(start.to_string()),
+        (None, None) => {
+            note("there are no Requirements and no START, so the offer accepts every job; write a condition into spec.constraint".to_owned());
+            None
+        }
+    }
+}
+
+/// The truth that a constant number stands for in a condition.
+fn condition(expr: &Expr) -> Option<String> {
+    match constant(expr)? {
+        Value::Integer(number) => Some((number != 0).to_string()),
+        Value::Real(number) => Some((number != 0.0).to_string()),
+        _ => None,
+    }
+}
+
 /// The attributes that are left out although `Requirements` or `Rank` needs them, each with the attribute that reads it.
-fn left_out_of_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> scope::Scoped) -> Vec<(String, String)> {
+fn left_out_of_policy(ad: &Ad, scoped: &dyn Fn(&Expr) -> Scoped) -> Vec<(String, String)> {
     let (mut found, mut known) = (Vec::new(), BTreeSet::new());
-    let mut pending = vec!["Requirements".to_owned(), "Rank".to_owned()];
+    let condition = if ad.get("Requirements").is_some() { "Requirements" } else { "START" };
+    let mut pending = vec![condition.to_owned(), "Rank".to_owned()];
     while let Some(reader) = pending.pop() {
         let Some(expr) = ad.get(&reader) else { continue };
         for name in scoped(expr).own {
@@ -251,12 +298,7 @@ fn is_of_kind(ad: &Ad, kind: &str) -> bool {
 
 /// Cores and MiB of the whole slot, not of what is left of it.
 fn capacity(ad: &Ad) -> Json {
-    let amount = |names: [&str; 2]| {
-        names.iter().find_map(|name| match ad.get(name)?.as_literal()? {
-            Value::Integer(amount) => Some(*amount),
-            _ => None,
-        })
-    };
+    let amount = |names: [&str; 2]| names.iter().find_map(|name| whole_number(ad.get(name)?.as_literal()?));
     let pairs = [
         ("cpus", amount(["TotalSlotCpus", "Cpus"])),
         ("memory", amount(["TotalSlotMemory", "Memory"])),
@@ -265,6 +307,15 @@ fn capacity(ad: &Ad) -> Json {
     let known: Map<String, Json> =
         pairs.into_iter().filter_map(|(name, amount)| Some((name.to_owned(), json!(amount?)))).collect();
     if known.is_empty() { json!({"slots": 1}) } else { Json::Object(known) }
+}
+
+/// A number without what is behind its point.
+fn whole_number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(number) => Some(*number),
+        Value::Real(number) => format!("{:.0}", number.trunc()).parse().ok(),
+        _ => None,
+    }
 }
 
 fn string(ad: &Ad, name: &str) -> Option<String> {

@@ -39,9 +39,32 @@ pub(super) fn expanded(text: &str, value: &dyn Fn(&str) -> Option<String>) -> Ex
     Expanded { text, unknown, kept }
 }
 
+/// A text in which a variable's own earlier value stands in its place: `A = $(A) -v` adds to what A was. Without one, it is the default
+/// or empty.
+pub(super) fn with_earlier(text: &str, name: &str, earlier: Option<&str>) -> String {
+    let (mut all, mut at) = (String::new(), 0);
+    let is_own = |one: &Reference<'_>| one.is_variable() && one.name().eq_ignore_ascii_case(name);
+    for reference in references(text).into_iter().filter(is_own) {
+        if all.len() > LENGTH_MAX {
+            break;
+        }
+        all.push_str(text.get(at..reference.start).unwrap_or(""));
+        all.push_str(&reference.value(&|_| earlier.map(str::to_owned)).unwrap_or_default());
+        at = reference.end;
+    }
+    all.push_str(text.get(at..).unwrap_or(""));
+    all
+}
+
 /// Whether a text uses a variable.
 pub(super) fn uses(text: &str, name: &str) -> bool {
     references(text).iter().any(|one| one.is_variable() && one.name().eq_ignore_ascii_case(name))
+}
+
+/// The names of the variables that a text uses, in lower case.
+pub(super) fn variables(text: &str) -> Vec<String> {
+    let all = references(text);
+    all.iter().filter(|one| one.is_variable()).map(|one| one.name().to_ascii_lowercase()).collect()
 }
 
 /// Something like `$(x)`: where it stands, what is before its parenthesis, and what is in it.
@@ -137,6 +160,12 @@ mod tests {
             (found.unknown, found.kept),
             (None, vec!["$$(OpSys)".into(), "$ENV(HOME)".into(), "$(Node)".into()])
         );
+    }
+
+    #[test]
+    fn a_variable_that_refers_to_itself_has_its_earlier_value_there() {
+        assert_eq!(with_earlier("$(A)2 $(b) $(a)", "a", Some("1")), "12 $(b) 1");
+        assert_eq!((with_earlier("$(A)2", "a", None), with_earlier("$(A:x)2", "a", None)), ("2".into(), "x2".into()));
     }
 
     #[test]

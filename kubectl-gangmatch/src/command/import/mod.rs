@@ -7,6 +7,7 @@ mod machines;
 mod macros;
 mod names;
 pub(crate) mod queue;
+mod rank;
 mod scope;
 mod submit;
 mod words;
@@ -29,14 +30,16 @@ Parts that cannot be converted are reported on standard error, with their lines.
   queue N, queue X in (...), queue X, Y from (...)
                                     Jobs; $(X) and $(Process) are replaced by their values, $(Cluster) by the name of the file
   requirements, rank                constraint and rank of the port `machine`; names that the file does not define, and that not every
-                                    job of HTCondor has, refer to the machine
+                                    job of HTCondor has, refer to the machine. An attribute of the file that reads the machine is replaced
+                                    by its expression, and a rank that is true or false by `(RANK) ? 1 : 0`
   request_cpus, request_memory, request_gpus
                                     the request of that port, and attributes such as RequestMemory, which policies of machines read
   request_disk                      the condition machine.Disk >= RequestDisk, both in KiB
   concurrency_limits = vcs:2        a port `vcs` for 2 seats of a License with App == \"vcs\"
   +Attribute, My.Attribute          an attribute
   executable, arguments, environment, container_image, docker_image
-                                    a workload, if an image is given by one of the last two or by --image; else the attributes Cmd and Args
+                                    a workload, if an image is given by one of the last two or by --image; else the attributes Cmd and Args,
+                                    or Arguments if they are in double quotes
   max_retries, periodic_remove and the like
                                     nothing; a note says what to write
 
@@ -45,7 +48,8 @@ Parts that cannot be converted are reported on standard error, with their lines.
                                     the capacity
   LoadAvg, KeyboardIdle and the like
                                     dynamicAttributes, which an agent has to publish: their values are those of the moment
-  Requirements, Rank                constraint and rank; names that the machine does not define refer to the job
+  Requirements, Rank                constraint and rank, as for submit files; names that the machine does not define refer to the job.
+                                    Without Requirements, START is the constraint
   Name                              the name of the host, as Machine
   Cpus, Memory, Disk of a partitionable slot
                                     those of the whole slot

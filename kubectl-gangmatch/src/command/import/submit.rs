@@ -9,9 +9,9 @@ use serde_json::{Map, Value as Json, json};
 
 use super::amount::{self, Unit};
 use super::queue::{JOBS_MAX, Variables, queued, variables};
-use super::scope::{Scoped, scoped};
-use super::words::{unquoted, words};
-use super::{Imported, commands, job_names, machines, macros, names};
+use super::scope::{Inlined, ScopeRules, Scoped, scoped};
+use super::words::{stored, unquoted, words};
+use super::{Imported, commands, job_names, machines, macros, names, rank};
 
 mod limits;
 
@@ -25,7 +25,8 @@ type Fields = Map<String, Json>;
 pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Imported, String> {
     let (mut commands, mut manifests) = (Commands::new(), Vec::new());
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or("job");
-    let mut file = SubmitFile { name, base: names::object(stem), image, notes: BTreeSet::new() };
+    let mut file =
+        SubmitFile { name, base: names::object(stem), image, queued: BTreeSet::new(), notes: BTreeSet::new() };
     let mut lines = joined(text).into_iter();
     while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
@@ -33,11 +34,15 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
             continue;
         }
         if let Some(statement) = queued(&line) {
-            let mut statement = statement.to_owned();
-            while statement.contains('(') && !statement.contains(')') {
+            let mut statement = file.statement(number, statement, &commands)?;
+            while is_open(&statement) {
                 let Some((_, more)) = lines.next() else { break };
                 statement.push('\n');
                 statement.push_str(&more);
+                file.queued.extend(macros::variables(&more));
+                if more.starts_with(')') {
+                    break;
+                }
             }
             let queued = variables(&statement).map_err(|why| format!("{place}: {why}"))?;
             if manifests.len() + queued.len() > JOBS_MAX {
@@ -52,7 +57,10 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
         let Some((key, value)) = line.split_once('=') else {
             return Err(format!("{place}: found `{line}`; write `command = value`, or `queue`"));
         };
-        commands.insert(commands::canonical(key), (number, value.trim().to_owned()));
+        let (name, key) = (key.trim(), commands::canonical(key));
+        let earlier = commands.get(&key).map(|(_, text)| text.as_str());
+        let value = macros::with_earlier(value.trim(), name, earlier);
+        commands.insert(key, (number, value));
     }
     let place = |line: usize| if line == usize::MAX { name.to_owned() } else { format!("{name}:{line}") };
     let notes = file.notes.iter().map(|(line, note)| format!("{}: {note}", place(*line))).collect();
@@ -78,12 +86,19 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     all
 }
 
+/// Whether a queue statement has a list that goes on in the next line.
+fn is_open(statement: &str) -> bool {
+    statement.matches('(').count() > statement.matches(')').count()
+}
+
 /// A submit file, and what has to be known of its Jobs.
 struct SubmitFile<'a> {
     name: &'a str,
     /// How the names of its Jobs begin.
     base: String,
     image: Option<&'a str>,
+    /// The variables that its queue statements use, in lower case.
+    queued: BTreeSet<String>,
     /// By line; those of no line come last.
     notes: BTreeSet<(usize, String)>,
 }
@@ -93,7 +108,23 @@ impl SubmitFile<'_> {
         self.notes.insert((line, text));
     }
 
-    /// The commands of one job: with the values of its variables. A command that others use as a variable is left away.
+    /// A queue statement with the values of its variables; what has none can be a variable of each job in a list.
+    fn statement(&mut self, line: usize, statement: &str, commands: &Commands) -> Result<String, String> {
+        self.queued.extend(macros::variables(statement));
+        let filled = macros::expanded(statement, &|name| Some(commands.get(name)?.1.clone()));
+        let is_in_list = filled.text.split_once("$(").is_some_and(|(before, _)| before.contains('('));
+        match filled.unknown.filter(|_| !is_in_list) {
+            Some(unknown) => Err(self.no_value(line, &unknown)),
+            None => Ok(filled.text),
+        }
+    }
+
+    fn no_value(&self, line: usize, unknown: &str) -> String {
+        format!("{}:{line}: `$({unknown})` has no value; write a line `{unknown} = VALUE` before `queue`", self.name)
+    }
+
+    /// The commands of one job: with the values of its variables. A command that others use as a variable is left away, and one without
+    /// a value counts as not written.
     fn filled(&mut self, commands: &Commands, variables: &Variables, process: usize) -> Result<Commands, String> {
         let (base, has_cluster) = (self.base.clone(), Cell::new(false));
         let value = |name: &str| match name {
@@ -105,18 +136,16 @@ impl SubmitFile<'_> {
             }
             _ => variables.get(name).cloned().or_else(|| commands.get(name).map(|(_, text)| text.clone())),
         };
-        let is_used =
-            |key: &str| !commands::is_known(key) && commands.values().any(|(_, text)| macros::uses(text, key));
+        let in_others = |key: &str| commands.values().any(|(_, text)| macros::uses(text, key));
+        let is_used = |key: &&String| !commands::is_known(key) && (self.queued.contains(*key) || in_others(key));
+        let used: BTreeSet<&String> = commands.keys().filter(is_used).collect();
         let mut all = Commands::new();
-        for (key, (line, text)) in commands.iter().filter(|(key, _)| !is_used(key)) {
+        for (key, (line, text)) in commands.iter().filter(|(key, _)| !used.contains(key)) {
             has_cluster.set(false);
             let filled = macros::expanded(text, &value);
             if commands::is_taken_over(key) {
                 if let Some(unknown) = filled.unknown {
-                    return Err(format!(
-                        "{}:{line}: `$({unknown})` has no value; write a line `{unknown} = VALUE` before `queue`",
-                        self.name
-                    ));
+                    return Err(self.no_value(*line, &unknown));
                 }
                 if has_cluster.get() {
                     self.note(*line, format!("`$(Cluster)` becomes `{base}`, since Jobs have no cluster number"));
@@ -128,7 +157,9 @@ impl SubmitFile<'_> {
                     );
                 }
             }
-            all.insert(key.clone(), (*line, filled.text));
+            if !filled.text.trim().is_empty() {
+                all.insert(key.clone(), (*line, filled.text));
+            }
         }
         Ok(all)
     }
@@ -143,8 +174,12 @@ impl SubmitFile<'_> {
             let in_map = |map: &Fields| map.keys().any(|known| known.eq_ignore_ascii_case(wanted));
             in_map(&attributes) || in_map(&expressions)
         };
-        let requirements = self.expression(commands, "requirements", &has)?;
-        let rank = self.expression(commands, "rank", &has)?;
+        let is_own = |name: &str| has(name) || job_names::is_of_every_job(name);
+        let inlined = reading_machine(commands, &is_own);
+        let rules = ScopeRules { partner: "machine", is_own: &is_own, inlined: &inlined };
+        let requirements = self.expression(commands, "requirements", &has, rules)?;
+        let rank = self.expression(commands, "rank", &has, rules)?;
+        self.note_unread(commands, &inlined, &[&requirements, &rank]);
         let mut constraint = "machine.Type == \"Machine\"".to_owned();
         let reads_disk = requirements.as_ref().is_some_and(|own| own.reads_of_partner("Disk"));
         if commands.contains_key("request_disk") && !reads_disk {
@@ -159,7 +194,7 @@ impl SubmitFile<'_> {
         let count = value(commands, "machine_count");
         if let Some(port) = machine.as_object_mut() {
             if let Some(rank) = rank {
-                port.insert("rank".to_owned(), json!(rank.text));
+                port.insert("rank".to_owned(), json!(rank::counted(rank.text)));
             }
             if let Some(count) = &count {
                 port.insert("count".to_owned(), json!(count));
@@ -196,7 +231,8 @@ impl SubmitFile<'_> {
             let raw = |key: &str| commands.get(key).map(|(_, text)| text.as_str());
             return Some(workload(image, &executable, raw("arguments"), raw("environment")));
         }
-        let kept = if commands.contains_key("arguments") { "; the arguments are in the attribute Args" } else { "" };
+        let kept = commands.get("arguments").map(|(_, text)| arguments(text).0);
+        let kept = kept.map_or_else(String::new, |name| format!("; the arguments are in the attribute {name}"));
         let note = format!("no image or no executable, so no workload: use --image, or write container_image{kept}");
         self.note(usize::MAX, note);
         None
@@ -209,11 +245,14 @@ impl SubmitFile<'_> {
             commands.keys().any(|key| commands::attribute(key).is_some_and(|own| own.eq_ignore_ascii_case(name)))
         };
         let (mut literals, mut expressions) = (Map::new(), Map::new());
-        let texts =
-            [("Cmd", "executable", true), ("Args", "arguments", has_args), ("AcctGroup", "accounting_group", true)];
-        for (name, key, _) in texts.into_iter().filter(|(name, _, is_wanted)| *is_wanted && !added(name)) {
-            literals.extend(value(commands, key).map(|text| (name.to_owned(), json!(text))));
-        }
+        let of = |name: &'static str, key: &str| Some((name, value(commands, key)?));
+        let texts = [
+            of("Cmd", "executable"),
+            commands.get("arguments").filter(|_| has_args).map(|(_, text)| arguments(text)),
+            of("AcctGroup", "accounting_group"),
+        ];
+        let texts = texts.into_iter().flatten().filter(|(name, _)| !added(name));
+        literals.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
         if let Some((line, _)) = commands.get("accounting_group") {
             let note = "`accounting_group` becomes the attribute AcctGroup; for shares and quotas, write an Account for the namespace (docs/policy.md)";
             self.note(*line, note.to_owned());
@@ -256,10 +295,11 @@ impl SubmitFile<'_> {
         commands: &Commands,
         key: &str,
         has: &dyn Fn(&str) -> bool,
+        rules: ScopeRules<'_>,
     ) -> Result<Option<Scoped>, String> {
         let Some((line, text)) = commands.get(key) else { return Ok(None) };
         let expr = self.read(*line, text)?;
-        let found = scoped(text, &expr, "machine", |name| has(name) || job_names::is_of_every_job(name));
+        let found = scoped(text, &expr, rules);
         for name in found.own.iter().filter(|name| !has(name) && !job_names::is_of_system(name)) {
             let value = if name.eq_ignore_ascii_case("ProcId") { "$(Process)" } else { "VALUE" };
             let note =
@@ -281,6 +321,21 @@ impl SubmitFile<'_> {
         Ok(Some(found))
     }
 
+    /// Notes the attributes that read the machine although neither `requirements` nor `rank` reads them.
+    fn note_unread(&mut self, commands: &Commands, inlined: &Inlined, read: &[&Option<Scoped>]) {
+        let is_read = |name: &str| {
+            read.iter().copied().flatten().flat_map(|scoped| &scoped.own).any(|own| own.eq_ignore_ascii_case(name))
+        };
+        for (key, (line, _)) in commands {
+            let Some(name) = commands::attribute(key).filter(|name| !is_read(name)) else { continue };
+            let Some(of_machine) = inlined.get(name).and_then(|scoped| scoped.partner.first()) else { continue };
+            let note = format!(
+                "`{name}` reads `{of_machine}`, which the job does not have; of the machine it is seen only in `requirements` and `rank`, and UNDEFINED elsewhere"
+            );
+            self.note(*line, note);
+        }
+    }
+
     fn read(&self, line: usize, text: &str) -> Result<classad::Expr, String> {
         let reading = read_expr(text, Dialect::Gangmatch);
         reading.read.ok_or_else(|| {
@@ -291,8 +346,39 @@ impl SubmitFile<'_> {
     }
 }
 
+/// The longest expression of an attribute that is written in its place, and how deep such attributes may stand in each other.
+const INLINED_MAX: usize = 1 << 12;
+const DEPTH_MAX: usize = 8;
+
+/// The attributes of a job that read its machine, with the expressions that a port writes in their place: it sees the machine, and an
+/// attribute does not.
+fn reading_machine(commands: &Commands, is_own: &dyn Fn(&str) -> bool) -> Inlined {
+    let definitions = commands.iter().filter_map(|(key, (_, text))| {
+        let expr = read_expr(text, Dialect::Gangmatch).read?;
+        Some((commands::attribute(key)?.to_ascii_lowercase(), text, expr))
+    });
+    let definitions: Vec<_> = definitions.collect();
+    let mut inlined = Inlined::new();
+    for _ in 0..DEPTH_MAX {
+        let rules = ScopeRules { partner: "machine", is_own, inlined: &inlined };
+        let all = definitions.iter().map(|(name, text, expr)| (name.clone(), scoped(text, expr, rules)));
+        let next: Inlined =
+            all.filter(|(_, found)| !found.partner.is_empty() && found.text.len() <= INLINED_MAX).collect();
+        if next == inlined {
+            break;
+        }
+        inlined = next;
+    }
+    inlined
+}
+
 fn value(commands: &Commands, key: &str) -> Option<String> {
     commands.get(key).map(|(_, text)| unquoted(text).unwrap_or(text).to_owned())
+}
+
+/// The attribute that holds the arguments of a job in HTCondor: their form decides which.
+fn arguments(text: &str) -> (&'static str, String) {
+    stored(text).map_or_else(|| ("Args", text.to_owned()), |text| ("Arguments", text))
 }
 
 fn priority(commands: &Commands) -> Option<i32> {

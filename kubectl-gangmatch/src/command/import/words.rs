@@ -5,11 +5,16 @@ pub(super) fn unquoted(text: &str) -> Option<&str> {
     text.strip_prefix('"')?.strip_suffix('"')
 }
 
+/// A text in double quotes as HTCondor stores it: without them, and a quote that is written twice is one. None for a text in the old form.
+pub(super) fn stored(text: &str) -> Option<String> {
+    Some(unquoted(text)?.replace("\"\"", "\""))
+}
+
 /// The words of a text. Between double quotes, they are divided at blanks, single quotes keep a word together, and a quote that is written
 /// twice is one. Otherwise they are divided wherever `divides` says.
 pub(super) fn words(text: &str, divides: impl Fn(char) -> bool) -> Vec<String> {
-    match unquoted(text) {
-        Some(inner) => quoted_words(&inner.replace("\"\"", "\"")),
+    match stored(text) {
+        Some(inner) => quoted_words(&inner),
         None => text.split(divides).map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect(),
     }
 }
