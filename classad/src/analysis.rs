@@ -1,5 +1,6 @@
 //! Static analysis of expressions: conjuncts, constants, contradictions, cost, warnings.
 
+mod condition;
 mod depth;
 mod domain;
 mod lint;
@@ -10,10 +11,11 @@ use crate::ad::Ad;
 use crate::eval::eval;
 use crate::eval::limits::{Context, Limits};
 use crate::eval::scope::Env;
-use crate::expr::{BinaryOp, Call, Expr, Kind, UnaryOp};
+use crate::expr::{BinaryOp, Call, Expr, Kind};
 use crate::name::Name;
 use crate::value::Value;
 
+pub use condition::is_condition;
 pub use depth::depth;
 pub use lint::{lint, lint_ad};
 pub use never::{Never, contradictions, never_true};
@@ -31,20 +33,6 @@ pub fn is_reflective(expr: &Expr) -> bool {
         }
     }
     false
-}
-
-/// Whether the outermost operator of an expression answers true or false.
-#[must_use]
-pub fn is_condition(expr: &Expr) -> bool {
-    use BinaryOp::{And, Equal, Greater, GreaterEqual, Is, Isnt, Less, LessEqual, NotEqual, Or};
-    match expr.unparenthesized().kind() {
-        Kind::Literal(value) => matches!(value, Value::Boolean(_)),
-        Kind::Unary { op, .. } => *op == UnaryOp::Not,
-        Kind::Binary { op, .. } => {
-            matches!(op, And | Or | Equal | NotEqual | Is | Isnt | Less | LessEqual | Greater | GreaterEqual)
-        }
-        _ => false,
-    }
 }
 
 /// The conjuncts of an expression: the operands of `&&` at its top, parentheses removed, in source order.

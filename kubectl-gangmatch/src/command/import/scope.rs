@@ -106,13 +106,11 @@ impl Edits<'_> {
     }
 
     /// An expression that is evaluated in each ad of a list, so that a bare name is one of that ad. In an ad of the partner, `MY` is the
-    /// partner and `TARGET` this ad, as in HTCondor, which also looks for names there that the ad of the list does not have.
+    /// partner and `TARGET` this ad, as in HTCondor.
     fn collect_in_each(&mut self, expr: &Expr, is_of_partner: bool) {
         match expr.kind() {
             Kind::Attribute { name, absolute: false } if scope(expr).is_none() => {
-                if self.note_if_own(name.as_str()) && is_of_partner {
-                    self.write(expr.span(), format!("({name} ?: TARGET.{name})"));
-                }
+                self.note_if_own(name.as_str());
             }
             Kind::Select { base, .. } if scope(base).is_some() => {
                 if !is_of_partner {
@@ -208,7 +206,7 @@ mod tests {
             ("evalInEachContext((Memory), GPUs)", "evalInEachContext((Memory), machine.GPUs)"),
             ("countMatches(TARGET.Wanted, MY.Own)", "countMatches(machine.Wanted, Own)"),
             // In ads of the machine, MY is the machine, and TARGET the job.
-            ("countMatches(A >= Least, GPUs)", "countMatches(A >= (Least ?: TARGET.Least), machine.GPUs)"),
+            ("countMatches(A >= Least, GPUs)", "countMatches(A >= Least, machine.GPUs)"),
             ("countMatches(A >= TARGET.Least + MY.B, GPUs)", "countMatches(A >= TARGET.Least + MY.B, machine.GPUs)"),
             (
                 "countMatches(A >= Least && MY.Least > TARGET.B, Own)",
