@@ -232,8 +232,8 @@ mod tests {
             ("account/a", "an account cannot be used here; write machine or license; quota and userprio show accounts"),
             ("machine", "the name is missing; write machine/NAME"),
             ("machine/", "the name is missing in `machine/`; write machine/NAME"),
-            ("machine/a b", "the kind of `b` is missing; write machine/b"),
-            ("foo", "the kind of `foo` is missing; write machine/foo"),
+            ("machine/a b", "the kind of `b` is missing; write machine/b or license/b"),
+            ("foo", "the kind of `foo` is missing; write machine/foo or license/foo"),
             (
                 "machine/--all",
                 "`--all` is not the name of an object; names have lower-case letters, digits, `-` and `.`",
