@@ -250,7 +250,7 @@ fn m3_the_missing_label_of_a_namespace_is_told_by_the_jobs_that_wait_for_its_off
     here.apply(&machine("m"));
     here.apply(&job("sim", "vcs"));
     // What a stranger offers is told beside the reason, and is not the reason.
-    let message = here.wait_reason("gmj/sim", "Matched", "NoConsistentGang");
+    let message = here.wait_reason("gmj/sim", "Matched", "NoCandidates");
     let told = "port `license`: offers of another namespace would match, but that namespace lacks the label gangmatch.dev/offers=cluster";
     assert!(message.ends_with(told), "{message}");
     let hint = text(&here.get("gmj/sim"), "/status/unmatched/hint");
