@@ -238,25 +238,20 @@ fn opened(pool: &Snapshot, unavailable: &[Unavailable]) -> Snapshot {
 
 /// The ports of an offer without the conditions that read what its agent would publish: with it, they may hold.
 fn as_far_as_known(ports: &Ports, unpublished: &[Name]) -> Ports {
-    let mut unknown: BTreeSet<Name> = unpublished.iter().cloned().collect();
-    let reads = |expr: &Expr, unknown: &BTreeSet<Name>| {
-        references(expr).iter().any(|path| match path.as_slice() {
-            [own, name, ..] if ["my", "self"].iter().any(|word| own == word) => unknown.contains(name),
-            [name, ..] => unknown.contains(name),
-            [] => false,
-        })
-    };
-    // An attribute is unknown if it reads one that is.
-    loop {
-        let more = ports.body.iter().filter(|(name, expr)| !unknown.contains(*name) && reads(expr, &unknown));
-        let more: Vec<Name> = more.map(|(name, _)| name.clone()).collect();
-        if more.is_empty() {
-            break;
-        }
-        unknown.extend(more);
+    // An attribute is unknown if it reads one that is. Each is looked at once, however long a chain they are.
+    let mut readers: BTreeMap<Name, Vec<&Name>> = BTreeMap::new();
+    for (name, expr) in ports.body.iter() {
+        own_names(expr).into_iter().for_each(|read| readers.entry(read).or_default().push(name));
+    }
+    let mut unknown: BTreeSet<Name> = BTreeSet::new();
+    let mut pending = unpublished.to_vec();
+    while let Some(name) = pending.pop() {
+        pending.extend(readers.remove(&name).into_iter().flatten().cloned());
+        unknown.insert(name);
     }
     let known = |constraint: &Expr| {
-        let parts = conjuncts(constraint).into_iter().filter(|part| !reads(part, &unknown));
+        let is_known = |part: &Expr| !own_names(part).iter().any(|name| unknown.contains(name));
+        let parts = conjuncts(constraint).into_iter().filter(is_known);
         let all = parts.reduce(|one, other| Expr::binary(BinaryOp::And, one, other));
         all.unwrap_or_else(|| Expr::literal(Value::Boolean(true)))
     };
@@ -267,6 +262,16 @@ fn as_far_as_known(ports: &Ports, unpublished: &[Name]) -> Ports {
         .map(|port| Port { constraint: port.constraint.as_ref().map(known), ..port.clone() })
         .collect();
     ports
+}
+
+/// The names in an expression that can be attributes of its own ad.
+fn own_names(expr: &Expr) -> Vec<Name> {
+    let own = |path: &[Name]| match path {
+        [my, name, ..] if my == "my" || my == "self" => Some(name.clone()),
+        [name, ..] => Some(name.clone()),
+        [] => None,
+    };
+    references(expr).iter().filter_map(|path| own(path)).collect()
 }
 
 impl Obstacle {

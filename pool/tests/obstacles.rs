@@ -82,8 +82,13 @@ mod tests {
     fn m1_an_offer_whose_agent_is_silent_is_named_though_its_conditions_read_the_agent() {
         let silent = |constraint: &str| {
             let mut vcs = license("vcs", 4, &[port("requester", constraint)]);
-            vcs.spec.ad.expressions =
-                Some([("Start".to_owned(), expr("ServerUp && requester.Type == \"Job\"").unwrap())].into());
+            vcs.spec.ad.expressions = Some(
+                [
+                    ("Start".to_owned(), expr("ServerUp && requester.Type == \"Job\"").unwrap()),
+                    ("Again".to_owned(), expr("Start || false").unwrap()),
+                ]
+                .into(),
+            );
             vcs.spec.offer = serde_json::from_value(json!({
                 "claimPolicy": "Agent", "agent": {"username": "a"}, "dynamicAttributes": [{"name": "ServerUp", "type": "Boolean"}],
             }))
@@ -91,7 +96,7 @@ mod tests {
             vcs
         };
         let sim = || job("sim", &[port("license", "license.Type == \"License\"")]);
-        for constraint in ["ServerUp", "Start", "requester.Type == \"Job\" && my.ServerUp"] {
+        for constraint in ["ServerUp", "Start", "Again", "requester.Type == \"Job\" && my.ServerUp"] {
             let (why, _, reason) = said(&objects(&[sim()], &[], &[silent(constraint)]));
             assert_eq!(
                 why, "port `license`: License n/vcs (its agent is silent) would match, but is not available",

@@ -47,7 +47,7 @@ pub(crate) struct Accounted {
 /// What the verbs about accounts need.
 const ROLE: &str = "ask the administrator of the pool for the ClusterRole gangmatch-policy-viewer";
 
-/// Whoever may not list jobs may hardly list accounts.
+/// Names the role for accounts, too: a user who may not list jobs usually lacks that right as well.
 fn with_the_role(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
         Some(Failure::Forbidden(_)) => anyhow!("{error}; accounts and poolpolicies need a right as well: {ROLE}"),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
-use crds::{Account, PoolPolicy};
+use crds::{Account, License, Machine, PoolPolicy};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use pool::{KnownAccounts, ObjectKey, Objects};
@@ -154,19 +154,20 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
         pool.objects.put(job);
         jobs.push(key.clone());
     }
+    // An offer that is applied again is the same one: what is claimed of it stays claimed.
     for (key, held) in objects.machines.iter() {
         let mut machine = held.object.as_ref().clone();
-        if let Some(known) = pool.objects.machines.get(key) {
-            keep_identity(&mut machine.metadata, &known.object.metadata);
-            (machine.spec.ad.owner, machine.status) = (known.object.spec.ad.owner.clone(), known.object.status.clone());
+        if let Some(known) = pool.objects.machines.get(key).map(|known| known.object.as_ref().clone()) {
+            machine.spec.ad.owner = known.spec.ad.owner;
+            machine = Machine { metadata: applied(known.metadata, machine.metadata), status: known.status, ..machine };
         }
         pool.objects.put(machine);
     }
     for (key, held) in objects.licenses.iter() {
         let mut license = held.object.as_ref().clone();
-        if let Some(known) = pool.objects.licenses.get(key) {
-            keep_identity(&mut license.metadata, &known.object.metadata);
-            (license.spec.ad.owner, license.status) = (known.object.spec.ad.owner.clone(), known.object.status.clone());
+        if let Some(known) = pool.objects.licenses.get(key).map(|known| known.object.as_ref().clone()) {
+            license.spec.ad.owner = known.spec.ad.owner;
+            license = License { metadata: applied(known.metadata, license.metadata), status: known.status, ..license };
         }
         pool.objects.put(license);
     }
@@ -181,11 +182,9 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
     jobs
 }
 
-/// An offer that is applied again is the same one: what is claimed of it stays claimed.
-fn keep_identity(own: &mut ObjectMeta, known: &ObjectMeta) {
-    own.uid.clone_from(&known.uid);
-    own.creation_timestamp.clone_from(&known.creation_timestamp);
-    own.finalizers.clone_from(&known.finalizers);
+/// The metadata of an object after it was applied again.
+fn applied(known: ObjectMeta, own: ObjectMeta) -> ObjectMeta {
+    ObjectMeta { labels: own.labels, annotations: own.annotations, ..known }
 }
 
 /// Adds the accounts and the PoolPolicy of manifests. What an account has used stays, as it does when its spec is changed in a cluster.

@@ -89,8 +89,8 @@ pub(crate) fn nodes_become_machines_by_themselves_and_go_with_their_nodes() {
     let used = text(&here.list("pods").remove(0), "/spec/nodeName");
     cluster(&here, &["delete", "node", &used]);
     here.until("the Machine to go", || (here.list("gmm").len() == 1).then_some(()));
-    // Nobody ends pods of a node that is gone but Kubernetes' collector, after a minute; until then they might run. While the scheduler does
-    // not know of it, another pod may be placed there.
+    // Pods of a node that is gone count as running until Kubernetes' collector ends them, after a minute; and until the scheduler knows
+    // that the node is gone, it may place another pod there.
     here.until("the work to run on the other node", || {
         let pods = here.list("pods");
         let is_there = |pod: &&Value| text(pod, "/spec/nodeName") == used;
