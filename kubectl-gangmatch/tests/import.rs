@@ -425,6 +425,43 @@ mod tests {
     }
 
     #[test]
+    fn the_lines_whose_conditions_are_true_count() {
+        let submit = "executable = a\nBIG = yes\nif $(big)\n  request_memory = 4000\nelif defined BIG\n  request_memory = 3000\nelse\n  \
+                      queue 5\nendif\nif ! defined NOWHERE\n  priority = 3\nendif\nqueue\n";
+        let (text, _) = imported(submit);
+        assert!(text.contains("memory: \"4000\"") && text.contains("priority: 3"), "{text}");
+        assert_eq!(text.matches("kind: Job").count(), 1, "{text}");
+        for (wrong, said) in [
+            ("if $(n) > 3\nqueue\nendif\n", "standard input:1: found the condition `$(n) > 3`; write `defined NAME`"),
+            (
+                "if true\nqueue\n",
+                "standard input:1: `if` without an `endif`; write `endif` behind the lines that depend on it",
+            ),
+            ("queue\nendif\n", "standard input:2: `endif` without an `if` before it; remove it"),
+        ] {
+            let said_of_it = String::from_utf8(run(&["-"], wrong).stderr).unwrap();
+            assert!(said_of_it.contains(said), "{said_of_it}");
+        }
+    }
+
+    #[test]
+    fn a_machine_that_accepts_no_job_is_held_and_a_job_that_accepts_no_machine_is_told() {
+        for condition in ["Requirements = false", "Requirements = 1 > 2"] {
+            let machine = format!("{STATIC}{condition}\n");
+            let (text, notes) = imported(&machine);
+            assert!(text.contains("stopPolicy: Hold") && !text.contains("constraint"), "{condition}: {text}");
+            assert!(notes.contains("accepts no job: stopPolicy is Hold"), "{condition}: {notes}");
+            let (text, notes) = matched("held", &machine, "executable = a\nqueue\n");
+            assert!(
+                text.contains("0 of 1 job matched") && text.contains("draining, stopPolicy is Hold"),
+                "{text}{notes}"
+            );
+        }
+        let (_, notes) = imported("executable = a\nrequirements = Cpus > 2 && Cpus < 1\nqueue\n");
+        assert!(notes.contains(":2: `requirements` can never be true"), "{notes}");
+    }
+
+    #[test]
     fn a_machine_without_requirements_has_start_as_its_condition() {
         let machine = format!("{STATIC}Start = TARGET.Department == \"physics\"\n");
         for (department, count) in [("physics", 1), ("art", 0)] {
@@ -472,7 +509,8 @@ mod tests {
     fn numbers_as_requirements_of_a_machine_are_true_or_false() {
         for (number, truth) in [("1", true), ("-2", true), ("0.5", true), ("0", false), ("0.0", false)] {
             let (text, _) = imported(&format!("{STATIC}Requirements = {number}\n"));
-            assert!(text.contains(&format!("constraint: \"{truth}\"")), "{number}: {text}");
+            let expected = if truth { "constraint: \"true\"" } else { "stopPolicy: Hold" };
+            assert!(text.contains(expected), "{number}: {text}");
         }
         let (text, _) = matched("number", &format!("{STATIC}Requirements = 1\n"), "executable = a\nqueue\n");
         assert!(text.contains("1 of 1 job matched"), "{text}");

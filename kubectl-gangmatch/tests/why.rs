@@ -155,6 +155,28 @@ mod tests {
         assert_eq!(job["ports"][0]["takenOffers"][0]["nominatedJobs"], 1, "{job}");
     }
 
+    #[test]
+    fn a_job_that_backs_off_is_told_who_refused_it_and_takes_no_offer() {
+        let status = |seen: u32| {
+            format!(
+                "status: {{unmatched: {{ports: [{{label: other, candidates: 1}}]}}, conditions: [{{type: Matched, status: 'False', reason: \
+                 BackingOff, message: tried again later, observedGeneration: {seen}, lastTransitionTime: '2026-11-21T13:59:00Z'}}], \
+                 refusals: [{{kind: Machine, namespace: default, name: m, reason: Rejected, message: not now}}]}}\n"
+            )
+        };
+        let job = job("constraint: 'other.Type == \"Machine\"'").replace("{name: j}", "{name: j, generation: 2}");
+        let backs_off = file("backs-off", &format!("{MACHINE}{job}{}", status(2)));
+        let output = run(&[&["why", "j", "-f", &backs_off][..], &NOW].concat());
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.starts_with("job default/j waits: tried again later\nReason: BackingOff"), "{said}");
+        assert!(said.contains("\nOffers that refused it:\n  machine default/m: not now\n"), "{said}");
+        assert_eq!(json(&["why", "machine/m", "-f", &backs_off])["used"], "0/1 slots");
+        // What was said of an earlier form of the job does not count.
+        let edited = file("backed-off", &format!("{MACHINE}{job}{}", status(1)));
+        assert_eq!(json(&["why", "j", "-f", &edited])["reason"], "GangFound");
+        assert_eq!(json(&["why", "machine/m", "-f", &edited])["used"], "1/1 slots");
+    }
+
     /// A file with these manifests, new for each test.
     fn file(name: &str, text: &str) -> String {
         let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.yaml"));

@@ -238,7 +238,7 @@ fn reasons_of_a_vote() {
         let told =
             last["reason"] == "Rejected" && last["message"].as_str().is_some_and(|said| said.contains("not now"));
         let is_condition = condition(&here.get("gmj/j"), "Claimed").1 == "Rejected";
-        (told && is_condition && answer["controller"]["reason"] == "BackingOff").then_some(())
+        (told && is_condition && answer["reason"] == "BackingOff").then_some(())
     });
     here.until("the vote to be requested again", pending);
     agent.run("\"Accepted\"");

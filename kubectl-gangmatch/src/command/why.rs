@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &WhyArguments, out: &mut impl Write) -> anyhow::Res
     let (pool, namespace) = (source.read(&KINDS)?, source.namespace());
     let subject = meant(&subject, &namespace, pool.names(subject.kind));
     let key = ObjectKey::new(&namespace, &subject.name);
-    let mut case = Case::of(&pool, source.time());
+    let mut case = Case::next(&pool, source.time());
     let offer = match subject.kind {
         Kind::Machine => Some(OfferKind::Machine),
         Kind::License => Some(OfferKind::License),

@@ -85,6 +85,9 @@ pub(crate) struct SearchAnswer {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WaitingAnswer {
+    /// Offers that refused it, newest first, while it backs off.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) refused_by: Vec<String>,
     /// The gang that it would get if nothing were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) if_free: Option<IfFree>,

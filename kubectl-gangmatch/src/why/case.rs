@@ -10,6 +10,7 @@ use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched, U
 use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, nominated, usage, used_text};
 
 use super::answer::{Holder, TakenOffer};
+use super::pauses::that_back_off;
 use crate::amounts::in_words;
 use crate::cluster::Pool;
 use crate::command::accounts;
@@ -39,16 +40,26 @@ pub(crate) struct Case<'p> {
 }
 
 impl<'p> Case<'p> {
-    /// Runs a cycle on the pool.
+    /// Runs a cycle on the pool, in which no job backs off.
     pub(crate) fn of(pool: &'p Pool, now: Timestamp) -> Case<'p> {
         Case::with_placing(pool, now, None)
     }
 
-    /// The same; with settings, a cycle whose jobs are placed together.
+    /// Runs the next cycle, as far as it can be known: jobs that back off are not matched in it.
+    pub(crate) fn next(pool: &'p Pool, now: Timestamp) -> Case<'p> {
+        let held_back = that_back_off(&pool.objects);
+        Case::run(pool, now, None, CycleInputs { held_back, ..CycleInputs::of(&pool.objects) })
+    }
+
+    /// Runs a cycle on the pool, in which no job backs off; with settings, one whose jobs are placed together.
     pub(crate) fn with_placing(pool: &'p Pool, now: Timestamp, together: Option<Settings>) -> Case<'p> {
+        Case::run(pool, now, together, CycleInputs::of(&pool.objects))
+    }
+
+    fn run(pool: &'p Pool, now: Timestamp, together: Option<Settings>, inputs: CycleInputs) -> Case<'p> {
         let (config, mut finder) = (Config::product(), Indexed::new());
         let mut builder = SnapshotBuilder::default();
-        let mut snapshot = builder.build(&pool.objects, &CycleInputs::of(&pool.objects));
+        let mut snapshot = builder.build(&pool.objects, &inputs);
         accounts::add(&mut snapshot, &pool.objects, now);
         let unavailable = builder.unavailable(&pool.objects);
         let placement = together.map(|settings| together::place(&snapshot, settings, &config, now.as_second()));

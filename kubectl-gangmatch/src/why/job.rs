@@ -18,6 +18,7 @@ use super::answer::{
 use super::case::{Case, claimed_since};
 use super::displaced::preemption_answer;
 use super::if_free::if_free;
+use super::pauses::{backs_off, refusals};
 use super::ports::Asking;
 use super::reserved::reserved_answer;
 use crate::cluster::Kind;
@@ -122,15 +123,15 @@ fn told(job: &Job, type_: &str, state: &'static str) -> StatusAnswer {
     StatusAnswer { since, ..StatusAnswer::of(state, &found.reason, &found.message) }
 }
 
-/// A job that waits for offers which the reader may not list: what its status says.
+/// A job that backs off, or waits for offers which the reader may not list: what its status says.
 fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
     let said = said(job);
     let reason = said.as_ref().map_or(reasons::PENDING_EVALUATION, |said| said.reason.as_str());
     let message = said.as_ref().map(|said| said.message.as_str()).filter(|message| !message.is_empty());
     let message = message.unwrap_or("the controller has not said yet why");
     answer.status = StatusAnswer { since: waiting_since(job), ..StatusAnswer::of("Waits", reason, message) };
-    answer.notes.push("the counts are those that the controller has written to the status of the job".to_owned());
     let Some(unmatched) = job.status.as_ref().and_then(|status| status.unmatched.as_ref()) else { return };
+    answer.notes.push("the counts are those that the controller has written to the status of the job".to_owned());
     let count = |number: i64| usize::try_from(number).unwrap_or(0);
     let conjunct = |part: &UnmatchedConjunct| ConjunctAnswer {
         text: part.text.clone(),
@@ -189,7 +190,12 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
         ..StatusAnswer::of(state, reason, message)
     };
     let Some(root) = case.root(key).cloned() else {
-        answer.status = status("Waits", "", "no cycle has looked at it");
+        if backs_off(job) {
+            as_the_controller_says(job, answer);
+            answer.waiting.refused_by = refusals(job);
+        } else {
+            answer.status = status("Waits", "", "no cycle has looked at it");
+        }
         return;
     };
     answer.waiting.queue = Some(line(case, &root));

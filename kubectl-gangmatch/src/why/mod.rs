@@ -7,6 +7,7 @@ mod facts;
 mod if_free;
 mod job;
 mod offer;
+mod pauses;
 mod ports;
 mod reserved;
 mod text;

@@ -67,7 +67,12 @@ fn search_text(text: &mut String, search: &SearchAnswer) {
 
 /// What a job waits for. Taken offers that a port has named are not named again.
 fn waiting_text(text: &mut String, JobAnswer { search, waiting, .. }: &JobAnswer) {
-    let WaitingAnswer { if_free, preemption, reserved, queue } = waiting;
+    let WaitingAnswer { refused_by, if_free, preemption, reserved, queue } = waiting;
+    if !refused_by.is_empty() {
+        text.push('\n');
+        line(text, 0, "Offers that refused it:");
+        refused_by.iter().for_each(|refusal| line(text, 2, refusal));
+    }
     if let Some(free) = if_free {
         text.push('\n');
         line(text, 0, &if_free_text(free));

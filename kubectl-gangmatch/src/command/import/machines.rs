@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use classad::{Ad, Dialect, Expr, Severity, Value, constant, read_ads};
+use classad::{Ad, Dialect, Expr, Severity, Value, constant, never_true, parse_expr, read_ads};
 use serde_json::{Map, Value as Json, json};
 
 use super::scope::{self, Inlined, ScopeRules, Scoped};
@@ -216,8 +216,13 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
         let declared = dynamic.iter().map(|(name, kind)| json!({"name": name, "type": kind})).collect();
         spec.insert("dynamicAttributes".to_owned(), Json::Array(declared));
     }
-    if let Some(constraint) = constraint(ad, &scoped, note) {
-        spec.insert("constraint".to_owned(), json!(constraint));
+    match constraint(ad, &scoped, note) {
+        Some(constraint) if is_never_true(&constraint) => {
+            note("its condition is never true, so it accepts no job: stopPolicy is Hold; when it is to accept jobs, write a condition into spec.constraint, and None into spec.stopPolicy".to_owned());
+            spec.insert("stopPolicy".to_owned(), json!("Hold"));
+        }
+        Some(constraint) => drop(spec.insert("constraint".to_owned(), json!(constraint))),
+        None => {}
     }
     if let Some(expr) = ad.get("Rank") {
         spec.insert("rank".to_owned(), json!(rank::counted(scoped(expr).text)));
@@ -256,6 +261,11 @@ fn constraint(ad: &Ad, scoped: &dyn Fn(&Expr) -> Scoped, note: &mut dyn FnMut(St
             None
         }
     }
+}
+
+/// Whether no job satisfies a condition; a Machine with such a constraint would not be accepted.
+fn is_never_true(constraint: &str) -> bool {
+    parse_expr(constraint, Dialect::Gangmatch).is_ok_and(|condition| never_true(&condition).is_some())
 }
 
 /// The truth that a constant number stands for in a condition.

@@ -2,6 +2,7 @@
 
 mod amount;
 mod commands;
+mod conditionals;
 mod job_names;
 mod machines;
 mod macros;
@@ -40,6 +41,7 @@ Parts that cannot be converted are reported on standard error, with their lines.
   executable, arguments, environment, container_image, docker_image
                                     a workload, if an image is given by one of the last two or by --image; else the attributes Cmd and Args,
                                     or Arguments if they are in double quotes
+  if, elif, else, endif             the lines whose conditions are true; of `version`, the newest
   max_retries, periodic_remove and the like
                                     nothing; a note says what to write
 
@@ -49,7 +51,7 @@ Parts that cannot be converted are reported on standard error, with their lines.
   LoadAvg, KeyboardIdle and the like
                                     dynamicAttributes, which an agent has to publish: their values are those of the moment
   Requirements, Rank                constraint and rank, as for submit files; names that the machine does not define refer to the job.
-                                    Without Requirements, START is the constraint
+                                    Without Requirements, START is the constraint. If it is never true, stopPolicy is Hold instead
   Name                              the name of the host, as Machine
   Cpus, Memory, Disk of a partitionable slot
                                     those of the whole slot

@@ -4,10 +4,11 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use classad::{Dialect, Severity, read_expr};
+use classad::{Dialect, Severity, never_true, read_expr};
 use serde_json::{Map, Value as Json, json};
 
 use super::amount::{self, Unit};
+use super::conditionals::Conditionals;
 use super::queue::{JOBS_MAX, Variables, queued, variables};
 use super::scope::{Inlined, ScopeRules, Scoped, scoped};
 use super::words::{stored, unquoted, words};
@@ -28,9 +29,14 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
     let mut file =
         SubmitFile { name, base: names::object(stem), image, queued: BTreeSet::new(), notes: BTreeSet::new() };
     let mut lines = joined(text).into_iter();
+    let mut conditionals = Conditionals::default();
     while let Some((number, line)) = lines.next() {
         let place = format!("{name}:{number}");
         if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let value = |name: &str| Some(commands.get(name)?.1.clone());
+        if !conditionals.counts((number, &line), &value).map_err(|why| format!("{place}: {why}"))? {
             continue;
         }
         if let Some(statement) = queued(&line) {
@@ -61,6 +67,11 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
         let earlier = commands.get(&key).map(|(_, text)| text.as_str());
         let value = macros::with_earlier(value.trim(), name, earlier);
         commands.insert(key, (number, value));
+    }
+    if let Some(line) = conditionals.open_at() {
+        return Err(format!(
+            "{name}:{line}: `if` without an `endif`; write `endif` behind the lines that depend on it"
+        ));
     }
     let place = |line: usize| if line == usize::MAX { name.to_owned() } else { format!("{name}:{line}") };
     let notes = file.notes.iter().map(|(line, note)| format!("{}: {note}", place(*line))).collect();
@@ -311,6 +322,9 @@ impl SubmitFile<'_> {
                 "`{key}` reads `{name}` of the machine, which `import` leaves out of Machines; remove the condition, or add the attribute"
             );
             self.note(*line, note);
+        }
+        if key == "requirements" && never_true(&expr).is_some() {
+            self.note(*line, "`requirements` can never be true, so the job will not be accepted; correct it, or write `suspend: true` into spec instead".to_owned());
         }
         if found.reads_of_partner("Name") && text.contains('@') {
             let note = format!(

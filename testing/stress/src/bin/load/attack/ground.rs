@@ -238,7 +238,8 @@ where
     created
 }
 
-/// Deletes all of a kind, and waits until they are gone; what does not go in time stays.
+/// Deletes all of a kind, and waits until they are gone; what does not go in time stays. A server that has much to delete may not answer in
+/// time: it is asked again.
 async fn clear<K>(api: &Api<K>) -> Result<()>
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
@@ -247,11 +248,15 @@ where
     let page = ListParams::default().limit(PAGE);
     let begun = Instant::now();
     loop {
-        api.delete_collection(&DeleteParams::background(), &page).await?;
-        if api.list_metadata(&ListParams::default().limit(1)).await?.items.is_empty() || begun.elapsed() > LIMIT {
-            return Ok(());
+        let is_empty = match api.delete_collection(&DeleteParams::background(), &page).await {
+            Ok(_) => api.list_metadata(&ListParams::default().limit(1)).await.map(|left| left.items.is_empty()),
+            Err(error) => Err(error),
+        };
+        match is_empty {
+            Err(error) if begun.elapsed() > LIMIT => return Err(error.into()),
+            Ok(is_empty) if is_empty || begun.elapsed() > LIMIT => return Ok(()),
+            _ => tokio::time::sleep(PAUSE).await,
         }
-        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) async fn run(wish: &AttackOptions, flags: &[String]) -> Result<()> {
         let measured = one(&ground, row, wish, flags).await?;
         line(&measured.sentence());
         all.push(measured);
+        ground.clear().await?;
     }
     line("");
     table::lines(&all).iter().for_each(|text| line(text));
@@ -58,7 +59,6 @@ async fn one(ground: &AttackStage, row: Row, wish: &AttackOptions, flags: &[Stri
     let after = rows::outcome(ground, row).await?;
     let Used { cores, bytes } = meter.read(begun.elapsed())?;
     defence.end().await?;
-    ground.clear().await?;
     let note = [note, after].iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("; ");
     Ok(Compared { row: row.name(), what: row.what(), without, with, used: Used { cores, bytes }, note })
 }
