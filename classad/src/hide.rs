@@ -18,7 +18,7 @@ impl Ad {
     ///
     /// The ad's own expressions keep their values: `x`, `.x`, `my.x`, `self.x`, `parent.x`, `root.x` and `toplevel.x` are rewritten
     /// wherever they mean the hidden attribute, in nested ads too, such as the entries of `Ports`. What names an attribute in another
-    /// way does not find it: `eval("x")`, `my["x"]`, and an expression that `evalInEachContext` or `countMatches` evaluates in
+    /// way does not find it: `eval("x")`, `my["x"]`, and `my.x` where `evalInEachContext` or `countMatches` evaluates it in
     /// another ad. A label of a port must not have the name of a hidden attribute.
     ///
     /// ```
@@ -56,9 +56,10 @@ impl Ad {
     }
 }
 
-/// The expression as it is evaluated in an ad that is not its own: hidden attributes of either ad are undefined there.
-pub(crate) fn without_hidden(expr: &Expr) -> Expr {
-    rebuilt(expr, 0, &mut Undefined)
+/// The expression as it is evaluated in an ad that is not its own: hidden attributes are undefined there, but for bare names if these are
+/// kept.
+pub(crate) fn without_hidden(expr: &Expr, keeps_bare: bool) -> Expr {
+    rebuilt(expr, 0, &mut Undefined { keeps_bare })
 }
 
 /// The expression as it is printed: the word `private` in the place of each hidden name.
@@ -194,11 +195,14 @@ fn words(ad: &Ad) -> Vec<Name> {
 }
 
 /// Replaces hidden attributes by UNDEFINED.
-struct Undefined;
+struct Undefined {
+    keeps_bare: bool,
+}
 
 impl Rules for Undefined {
     fn replacement(&mut self, expr: &Expr, _scope: usize) -> Option<Expr> {
         match expr.kind() {
+            Kind::Attribute { absolute: false, .. } if self.keeps_bare => None,
             Kind::Attribute { name, .. } | Kind::Select { name, .. } if name.is_hidden() => {
                 Some(Expr::new(Kind::Literal(Value::Undefined), expr.span()))
             }

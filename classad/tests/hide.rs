@@ -65,14 +65,9 @@ mod tests {
                 "({other}.Cost)[0]",
                 "(true ? other : my).Cost",
                 "evalInEachContext(other.Cost, {other})[0]",
-                "evalInEachContext(Probe, {other})[0]",
-                "evalInEachContext(Cost + 0, {other})[0]",
                 "evalInEachContext(my.Cost + 0, {other})[0]",
                 "evalInEachContext(.Cost + 0, {other})[0]",
-                "evalInEachContext([ c = Cost + 0 ].c, {other})[0]",
-                "evalInEachContext(evalInEachContext(Cost + 0, {my})[0], {other})[0]",
                 "evalInEachContext(eval(\"Cost + 0\"), {other})[0]",
-                "evalInEachContext(Cost + deep, {other.Inner})[0]",
                 "evalInEachContext(other.Price, {my})[0]",
             ] {
                 let value = read(reader, &machine, &reader.own_expression(&expr(text)));
@@ -100,8 +95,36 @@ mod tests {
                 assert!(!value.to_ascii_lowercase().contains("cost ="), "{text}: {value}");
             }
         }
+        // In an expression of the reader a bare name means its own attribute, wherever it is evaluated.
+        for (text, own) in [
+            ("evalInEachContext(Probe, {other})[0]", 1),
+            ("evalInEachContext(Cost + 0, {other})[0]", 1),
+            ("evalInEachContext([ c = Cost + 0 ].c, {other})[0]", 1),
+            ("evalInEachContext(evalInEachContext(Cost + 0, {my})[0], {other})[0]", 1),
+            ("evalInEachContext(Cost + deep, {other.Inner})[0]", 2),
+        ] {
+            assert_eq!(read(&plain, &machine, &expr(text)), Some(Value::Undefined), "{text}");
+            assert_eq!(read(&job, &machine, &job.own_expression(&expr(text))), Some(Value::Integer(own)), "{text}");
+        }
         assert_eq!(read(&plain, &machine, &expr("Cost")), Some(Value::Undefined), "a bare name falls through");
         assert_eq!(read(&job, &machine, &job.own_expression(&expr("Cost"))), Some(Value::Integer(1)));
+    }
+
+    #[test]
+    fn nobody_shows_what_is_private_by_a_public_expression_and_attributes_of_his_own() {
+        // With a factor of 1, the price would be the cost.
+        let machine =
+            ad("[ Cost = 7; Price = Cost * Factor; Factor = 3; Deep = { [ Factor = 5 ] } ]").hide(&names(&["cost"]));
+        let job = ad("[ Factor = 1; Cost = 100 ]");
+        for job in [&job, &job.hide(&names(&["cost"]))] {
+            for text in
+                ["evalInEachContext(other.Price, {my})[0]", "evalInEachContext(other.Price, {[ Factor = 1 ]})[0]"]
+            {
+                assert_eq!(read(job, &machine, &job.own_expression(&expr(text))), Some(Value::Undefined), "{text}");
+            }
+            let own = job.own_expression(&expr("evalInEachContext(other.Price, other.Deep)[0]"));
+            assert_eq!(read(job, &machine, &own), Some(Value::Integer(35)));
+        }
     }
 
     #[test]

@@ -95,6 +95,37 @@ mod tests {
     }
 
     #[test]
+    fn an_attribute_of_a_partner_sees_no_labels_of_the_expression_that_reads_it() {
+        let job = ad("[ Wish = 3; Least = 20; Spot = strcat(cpu.Name) ]");
+        let machine = ad("[ Name = \"m1\" ]");
+        let license =
+            ad("[ Good = cpu.Name; L = { [ Good = cpu.Name; Own = self.Good; Mem = 16; Peek = Wish ], [ Mem = 40 ] };
+               Taken = evalInEachContext(other.Spot, {self, L[1]}) ]");
+        let mut env = Env::new();
+        let job_frame = env.frame(&job, None);
+        let machine = env.frame(&machine, None);
+        let license = env.frame(&license, None);
+        env.bind(job_frame, &name("cpu"), machine);
+        env.bind(job_frame, &name("license"), license);
+        env.partner(license, job_frame);
+        for (expr, want) in [
+            ("evalInEachContext(Good, license.L)", "{ undefined,undefined }"),
+            ("evalInEachContext(my.Good, license.L)", "{ undefined,undefined }"),
+            ("evalInEachContext(Own, license.L)", "{ undefined,undefined }"),
+            ("evalInEachContext(Peek, license.L)", "{ undefined,undefined }"),
+            ("evalInEachContext(strcat(cpu.Name), license.L)", "{ \"m1\",\"m1\" }"),
+            // Names that the reader wrote, in an ad within the expression as well.
+            ("evalInEachContext(cpu.Name, license.L)", "{ \"m1\",\"m1\" }"),
+            ("countMatches(Least <= Mem, license.L)", "1"),
+            ("countMatches([ a = Least ].a <= Mem, license.L)", "1"),
+        ] {
+            assert_eq!(at(&env, job_frame, expr), want, "{expr}");
+        }
+        // Of an expression that another ad has, not even its own labels are seen.
+        assert_eq!(at(&env, license, "Taken"), "{ undefined,undefined }");
+    }
+
+    #[test]
     fn a_later_label_hides_an_earlier_one_until_it_is_unbound() {
         let (empty, one, two) = (ad("[]"), ad("[ n = 1 ]"), ad("[ n = 2 ]"));
         let mut env = Env::new();

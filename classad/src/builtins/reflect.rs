@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::builtins::pattern::{Wanted, compiled};
 use crate::cache::CallCache;
 use crate::eval::costs::READ;
-use crate::eval::evaluator::{Bounded, Evaluator, Outcome};
+use crate::eval::evaluator::{Bounded, Evaluator, Guest, Outcome};
 use crate::eval::lazy::Lazy;
 use crate::eval::lookup::{Found, Use};
 use crate::eval::scope::ScopeId;
@@ -185,19 +185,20 @@ fn each_context<'e>(
     };
     evaluator.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut values = Vec::new();
-    let own = if evaluator.env.hides() { Some(evaluator.root(home)) } else { None };
+    let own = evaluator.root(home);
+    let sees = if own == evaluator.root(scope) { Use::Bare } else { Use::Selected };
     let mut elsewhere = None;
     for item in &*items {
         values.push(match item {
-            Lazy::Ad(inner) => {
-                let is_elsewhere = own.is_some_and(|own| evaluator.root(*inner) != own);
-                let inner = evaluator.guest_scope(*inner, home)?;
+            Lazy::Ad(host) => {
+                let is_elsewhere = evaluator.env.hides() && evaluator.root(*host) != own;
                 let expr = match elsewhere {
                     _ if !is_elsewhere => expr,
                     Some(expr) => expr,
-                    None => *elsewhere.insert(outside_its_ad(evaluator, expr)?),
+                    None => *elsewhere.insert(outside_its_ad(evaluator, expr, sees)?),
                 };
-                evaluator.eval(expr, inner)?
+                let guest = evaluator.guest_scope(Guest { host: *host, home, sees })?;
+                evaluator.eval(expr, guest)?
             }
             Lazy::Undefined => Lazy::Undefined,
             _ => Lazy::Error,
@@ -206,12 +207,13 @@ fn each_context<'e>(
     Ok(Ok(values))
 }
 
-/// The expression as it is evaluated in another ad, where its hidden names would mean the hidden attributes of that ad.
-fn outside_its_ad<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr) -> Bounded<&'e Expr> {
+/// The expression as it is evaluated in another ad, where `my.x` and `.x` with a hidden name would mean the hidden attribute of that ad. If
+/// another ad calls for its evaluation, that could show by its own attributes what is hidden: then no hidden name has a value.
+fn outside_its_ad<'e>(evaluator: &mut Evaluator<'e>, expr: &'e Expr, sees: Use) -> Bounded<&'e Expr> {
     let nodes = expr.nodes_within(evaluator.left() / NODE);
     evaluator.spend(nodes.saturating_mul(NODE))?;
     evaluator.take(nodes.saturating_mul(NODE_BYTES))?;
-    Ok(evaluator.keep(without_hidden(expr)))
+    Ok(evaluator.keep(without_hidden(expr, sees == Use::Bare)))
 }
 
 /// The expression to evaluate, and its scope. An attribute means its expression here:

@@ -10,6 +10,7 @@ use crate::eval::bill::Bill;
 use crate::eval::costs::{MADE_AD, MADE_AD_BYTES, SCOPE_BYTES};
 use crate::eval::lazy::Lazy;
 use crate::eval::limits::{Context, Exhausted, Limit};
+use crate::eval::lookup::Use;
 use crate::eval::memo::{Memo, MemoHasher, MemoKey};
 use crate::eval::scope::{Env, ScopeId};
 use crate::expr::Expr;
@@ -26,10 +27,19 @@ pub(crate) struct Nested<'e> {
     pub(crate) ad: &'e Ad,
     /// The scope around it.
     pub(crate) parent: Option<ScopeId>,
-    /// Set for a scope that is seen from outside: names are resolved as in a selection from this scope, so labels stay private.
-    pub(crate) selected_from: Option<ScopeId>,
-    /// Where the expression stands that is evaluated in this ad; names that are found nowhere else are looked up there.
-    pub(crate) home: Option<ScopeId>,
+    /// Set if an expression of elsewhere is evaluated in the ad.
+    pub(crate) guest: Option<Guest>,
+}
+
+/// An expression that is evaluated in an ad in which it does not stand.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guest {
+    /// The ad. Its labels are private, and its attributes are evaluated where they stand.
+    pub(crate) host: ScopeId,
+    /// Where the expression stands: names that the ad does not define mean what they mean there.
+    pub(crate) home: ScopeId,
+    /// How the expression looks up names there: if another ad calls for its evaluation, it does not see the labels.
+    pub(crate) sees: Use,
 }
 
 /// One evaluation.
@@ -106,29 +116,18 @@ impl<'e> Evaluator<'e> {
     /// Adds the scope of an ad without a charge.
     pub(super) fn push_scope(&mut self, ad: &'e Ad, parent: Option<ScopeId>) -> ScopeId {
         let scope = ScopeId(self.env.len() + self.nested.len());
-        self.nested.push(Nested { ad, parent, selected_from: None, home: None });
+        self.nested.push(Nested { ad, parent, guest: None });
         scope
     }
 
-    /// The scope for an expression of `home` that is evaluated in the ad of `scope`: labels around that ad are private to the
-    /// expressions that stand there, and names that are defined nowhere there mean what they mean at home.
-    pub(crate) fn guest_scope(&mut self, scope: ScopeId, home: ScopeId) -> Bounded<ScopeId> {
-        let chain = |start| std::iter::successors(Some(start), |at| self.parent(*at));
-        let labelled = |at: &ScopeId| self.frame(*at).is_some_and(|frame| self.env.labels(frame) > 0);
-        let mut looked_at = 0;
-        let private = chain(scope).any(|at| {
-            looked_at += 1;
-            labelled(&at) && !chain(home).inspect(|_| looked_at += 1).any(|own| own == at)
-        });
-        self.spend(looked_at / 2)?;
-        let Some(ad) = self.ad(scope) else { return Ok(scope) };
-        let guest = self.add_scope(ad, self.parent(scope))?;
-        // A frame has more than its ad.
-        let selected_from = (private || self.frame(scope).is_some()).then_some(scope);
+    /// The scope for an expression that is evaluated in an ad in which it does not stand.
+    pub(crate) fn guest_scope(&mut self, guest: Guest) -> Bounded<ScopeId> {
+        let Some(ad) = self.ad(guest.host) else { return Ok(guest.host) };
+        let scope = self.add_scope(ad, self.parent(guest.host))?;
         if let Some(nested) = self.nested.last_mut() {
-            (nested.selected_from, nested.home) = (selected_from, Some(home));
+            nested.guest = Some(guest);
         }
-        Ok(guest)
+        Ok(scope)
     }
 
     /// Keeps a tree made during the evaluation until its end.

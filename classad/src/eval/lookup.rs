@@ -2,14 +2,14 @@
 
 use crate::ad::Ad;
 use crate::eval::costs::{ALLOCATION, READ};
-use crate::eval::evaluator::{Evaluator, Outcome};
+use crate::eval::evaluator::{Evaluator, Guest, Outcome};
 use crate::eval::lazy::{Items, Lazy};
 use crate::eval::scope::{Frame, FrameId, Labelled, ScopeId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
 
 /// How a name is used: a bare name can mean a label, a selected one cannot.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// `x`
     Bare,
@@ -144,11 +144,8 @@ impl<'e> Evaluator<'e> {
                 self.owe(step + 1);
             }
             let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
-                if let Some(real) = self.selected_from(scope) {
-                    return match self.look_up(real, name, Use::Selected) {
-                        Found::Nothing => self.look_up_at_home(start, name, how),
-                        found => found,
-                    };
+                if let Some(guest) = self.guest(scope) {
+                    return self.look_up_as_guest(guest, name, how);
                 }
                 if let Some(found) = self.look_in_nested(scope, name) {
                     return found;
@@ -169,16 +166,20 @@ impl<'e> Evaluator<'e> {
         };
         match fallback {
             Some(partner) if how == Use::Bare => self.look_up(ScopeId(partner.index()), name, Use::Selected),
-            _ => self.look_up_at_home(start, name, how),
+            _ => Found::Nothing,
         }
     }
 
-    /// The meaning of a name that an ad does not define in which an expression of elsewhere is evaluated.
-    fn look_up_at_home(&mut self, guest: ScopeId, name: &Name, how: Use) -> Found<'e> {
-        let nested = guest.0.checked_sub(self.env.len()).and_then(|place| self.nested.get(place));
-        match nested.and_then(|nested| nested.home).filter(|_| how == Use::Bare) {
-            Some(home) => self.look_up(home, name, how),
-            None => Found::Nothing,
+    /// The meaning of a name in an expression of elsewhere that is evaluated in this ad: in the ad, or else where the expression stands.
+    /// A hidden name is not that of an attribute of the ad, even if both ads hide one of that name.
+    fn look_up_as_guest(&mut self, guest: Guest, name: &Name, how: Use) -> Found<'e> {
+        let found = match name.is_hidden() {
+            true => Found::Nothing,
+            false => self.look_up(guest.host, name, Use::Selected),
+        };
+        match found {
+            Found::Nothing if how == Use::Bare => self.look_up(guest.home, name, guest.sees),
+            found => found,
         }
     }
 
@@ -271,8 +272,8 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    fn selected_from(&self, scope: ScopeId) -> Option<ScopeId> {
-        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.selected_from)
+    fn guest(&self, scope: ScopeId) -> Option<Guest> {
+        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.guest)
     }
 
     /// The outermost ad around a scope.
