@@ -23,7 +23,7 @@ impl<K: AgentOffer> Agent<K> {
         match measured.seats.as_ref()? {
             Seats::External(seats) => Some((*seats).max(0)),
             Seats::Said(said) => {
-                Some(lmstat::external_usage(said, &self.config.license.inside_host, usage.used("seats")))
+                Some(lmstat::external_usage(said, &self.config.license.inside_host, usage.held("seats")))
             }
         }
     }

@@ -71,8 +71,8 @@ pub(crate) struct LicenseFlags {
     #[arg(long, value_name = "NAME", requires = "lmstat")]
     pub(crate) feature: Option<String>,
 
-    /// The hosts of the cluster, whose seats are not external usage; `*` matches any text. Can be repeated. Default: all seats
-    /// in use count as external, except for as many as claims hold.
+    /// The names under which the licence server knows the hosts of the cluster: seats of claims are on these; `*` matches any text. Can be
+    /// repeated. Default: all. All seats in use count as external, except for as many as claims hold and are in use on these hosts.
     #[arg(long, value_name = "PATTERN", value_parser = lmstat::hosts, requires = "lmstat")]
     pub(crate) inside_host: Vec<Regex>,
 

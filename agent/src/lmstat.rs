@@ -1,5 +1,7 @@
 //! What a licence server says of a feature into how many of its seats are used by others.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 
 /// What `lmutil lmstat` says of one feature.
@@ -11,23 +13,51 @@ pub(crate) struct Usage {
     pub(crate) holders: Vec<(String, i64)>,
 }
 
-/// Reads the output of `lmutil lmstat -a` or `lmutil lmstat -f FEATURE`.
+/// Reads the output of `lmutil lmstat -a` or `lmutil lmstat -f FEATURE`. Servers that do not share their seats each say how many are in use.
 ///
 /// # Errors
-/// A sentence, if the server does not say how many seats of the feature are in use.
+/// A sentence, if no server says how many seats of the feature are in use.
 pub(crate) fn read(output: &str, feature: &str) -> Result<Usage, String> {
-    let mut lines = output.lines();
-    let head = lines.by_ref().find_map(|line| {
-        let rest = line.trim_start().strip_prefix("Users of ")?;
-        let (name, said) = rest.split_once(':')?;
-        (name.trim() == feature).then(|| said.trim().to_owned())
-    });
-    let Some(said) = head else { return Err(silence(output, feature)) };
-    let Some(in_use) = in_use(&said) else {
-        return Err(format!("the licence server reports for feature {feature}: {said}"));
-    };
-    let of_feature = lines.take_while(|line| !line.trim_start().starts_with("Users of "));
-    Ok(Usage { in_use, holders: of_feature.filter_map(holder).collect() })
+    let parts: Vec<Part<'_>> = parts(output);
+    // The name as it is written, or else in other letters: the servers do not tell them apart.
+    let is_written = parts.iter().any(|part| part.feature == feature);
+    let is_it = |part: &&Part<'_>| part.feature == feature || !is_written && part.feature.eq_ignore_ascii_case(feature);
+    let (mut usage, mut failure) = (None::<Usage>, None);
+    for part in parts.iter().filter(is_it) {
+        match in_use(part.said) {
+            Some(in_use) => {
+                let all = usage.get_or_insert_default();
+                all.in_use = all.in_use.saturating_add(in_use);
+                all.holders.extend(part.lines.iter().filter_map(|line| holder(line)));
+            }
+            None => failure = Some(format!("the licence server reports for feature {feature}: {}", part.said)),
+        }
+    }
+    usage.ok_or_else(|| failure.unwrap_or_else(|| silence(output, feature, &parts)))
+}
+
+/// What a server says of one feature.
+struct Part<'o> {
+    feature: &'o str,
+    /// Behind its name.
+    said: &'o str,
+    /// The lines below.
+    lines: Vec<&'o str>,
+}
+
+fn parts(output: &str) -> Vec<Part<'_>> {
+    let mut all: Vec<Part<'_>> = Vec::new();
+    for line in output.lines() {
+        let head = line.trim_start().strip_prefix("Users of ").and_then(|rest| rest.split_once(':'));
+        match (head, all.last_mut()) {
+            (Some((feature, said)), _) => {
+                all.push(Part { feature: feature.trim(), said: said.trim(), lines: Vec::new() });
+            }
+            (None, Some(last)) => last.lines.push(line),
+            (None, None) => {}
+        }
+    }
+    all
 }
 
 /// `(Total of 10 licenses issued;  Total of 3 licenses in use)`
@@ -40,33 +70,42 @@ fn in_use(said: &str) -> Option<i64> {
 fn holder(line: &str) -> Option<(String, i64)> {
     let (who, rest) = line.split_once(" (v")?;
     let (_, since) = rest.split_once(", start ")?;
-    let host = who.split_whitespace().nth(1)?;
+    // The user, whose name may have several words, the host, and the display, which may be missing.
+    let words: Vec<&str> = who.split_whitespace().collect();
+    let host = words.get(words.len().saturating_sub(2).max(1))?;
     let seats = since.rsplit(',').next().and_then(|last| {
         let (count, word) = last.trim().split_once(' ')?;
         if word.starts_with("license") { count.parse().ok() } else { None }
     });
-    Some((host.to_owned(), seats.unwrap_or(1)))
+    Some(((*host).to_owned(), seats.unwrap_or(1)))
 }
 
-fn silence(output: &str, feature: &str) -> String {
+fn silence(output: &str, feature: &str, parts: &[Part<'_>]) -> String {
     let said = ["Error", "rror getting status", "not running", "Cannot connect", "No such feature"];
-    let line = output.lines().find(|line| said.iter().any(|words| line.contains(words)));
-    match line {
-        Some(line) => format!("the licence server reports nothing for feature {feature}: {}", line.trim()),
-        None => format!("the licence server reports nothing for feature {feature}"),
+    let nothing = format!("the licence server reports nothing for feature {feature}");
+    if !parts.is_empty() {
+        let others: BTreeSet<&str> = parts.iter().map(|part| part.feature).collect();
+        let named: Vec<&str> = others.iter().take(NAMED_MAX).copied().collect();
+        let more = if others.len() > NAMED_MAX { format!(", and {} more", others.len() - NAMED_MAX) } else { String::new() };
+        return format!("{nothing}; it has {}{more}", named.join(", "));
+    }
+    match output.lines().find(|line| said.iter().any(|words| line.contains(words))) {
+        Some(line) => format!("{nothing}: {}", line.trim()),
+        None => nothing,
     }
 }
 
-/// How many seats are used outside the cluster. If it is known which hosts belong to the cluster, it is those that others
-/// have; else all that are in use but for the `held` ones, those that the cluster's own claims hold.
+/// How many other features are named.
+const NAMED_MAX: usize = 8;
+
+/// How many seats are used outside the cluster: all that are in use but for the `held` ones, those that the cluster's own claims hold. If it is
+/// known which hosts belong to the cluster, only seats on these can be the claims'.
 pub(crate) fn external_usage(usage: &Usage, inside: &[Regex], held: i64) -> i64 {
-    if inside.is_empty() {
-        return usage.in_use.saturating_sub(held).max(0);
-    }
     let is_inside = |host: &str| inside.iter().any(|pattern| pattern.is_match(host));
-    let of_cluster = usage.holders.iter().filter(|(host, _)| is_inside(host)).map(|(_, seats)| *seats);
+    let on_inside = usage.holders.iter().filter(|(host, _)| is_inside(host)).map(|(_, seats)| *seats);
     // what is in use without a name, such as a reservation, is not the cluster's
-    usage.in_use.saturating_sub(of_cluster.fold(0, i64::saturating_add)).max(0)
+    let of_cluster = if inside.is_empty() { held } else { on_inside.fold(0, i64::saturating_add).min(held) };
+    usage.in_use.saturating_sub(of_cluster).max(0)
 }
 
 /// A pattern of host names, in which `*` stands for anything.
@@ -128,6 +167,20 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
     }
 
     #[test]
+    fn the_seats_of_several_servers_are_added() {
+        let part = |said: &str, holder: &str| format!("Users of sim:  ({said})\n\n    {holder} (v1) (s/1 2), start Fri 11/20 13:02\n\n");
+        let of = |in_use: u32| format!("Total of 9 licenses issued;  Total of {in_use} licenses in use");
+        let usage = read(&[part(&of(3), "ann ws-a :0"), part(&of(5), "John Smith ws-b ws-b")].concat(), "SIM").unwrap();
+        assert_eq!(usage, Usage { in_use: 8, holders: vec![("ws-a".to_owned(), 1), ("ws-b".to_owned(), 1)] });
+        let error = part("Error: 10 licenses, unsupported by licensed server", "bob ws-c");
+        assert_eq!(read(&[error.clone(), part(&of(4), "ann ws-a")].concat(), "sim").unwrap().in_use, 4);
+        assert!(read(&error, "sim").is_err());
+        // Of two that differ in their letters only, it is the one that is written.
+        let both = [part(&of(3), "ann ws-a"), part(&of(5), "ann ws-b").replace("sim", "SIM")].concat();
+        assert_eq!(read(&both, "SIM").unwrap().in_use, 5);
+    }
+
+    #[test]
     fn a_server_that_does_not_say_is_no_number() {
         let down = "lmutil - Copyright (c) 1989-2022 Flexera.\nFlexible License Manager status on Fri 11/20/2026 14:02\n\n\
             Error getting status: Cannot connect to license server system. (-15,570:115 \"Operation now in progress\")\n";
@@ -142,14 +195,17 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
             "the licence server reports for feature old: (Error: 5 licenses, unsupported by licensed server)"
         );
         assert_eq!(read("", "x").unwrap_err(), "the licence server reports nothing for feature x");
+        let error = read(OUTPUT, "simapp").unwrap_err();
+        assert_eq!(error, "the licence server reports nothing for feature simapp; it has old, sim_app, sim_app_hls, viewer");
     }
 
     #[test]
     fn seats_of_the_clusters_own_hosts_are_not_outside() {
         let usage = read(OUTPUT, "sim_app").unwrap();
         let patterns = |all: &[&str]| -> Vec<Regex> { all.iter().map(|one| hosts(one).unwrap()).collect() };
-        assert_eq!(external_usage(&usage, &patterns(&["node-*"]), 0), 2, "ws-a, and the reservation");
-        assert_eq!(external_usage(&usage, &patterns(&["NODE-17", "ws-a.*"]), 0), 1);
+        assert_eq!(external_usage(&usage, &patterns(&["node-*"]), 5), 2, "ws-a, and the reservation");
+        assert_eq!(external_usage(&usage, &patterns(&["NODE-17", "ws-a.*"]), 4), 1);
+        assert_eq!(external_usage(&usage, &patterns(&["node-*"]), 1), 4, "two of the three on node-17 are nobody's claims");
         assert_eq!(external_usage(&usage, &[], 3), 2, "nobody knows the hosts: all but what claims hold");
         assert_eq!(external_usage(&usage, &[], 9), 0, "claims may hold what is not yet used");
     }

@@ -17,3 +17,4 @@ mod term;
 mod why;
 
 pub use engine::{Engine, Indexed, Stats, negotiate};
+pub use why::never_satisfied;

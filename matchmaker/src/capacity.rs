@@ -86,8 +86,13 @@ impl Usage {
 
     /// How much of one resource is taken, inside and outside the cluster.
     pub fn used(&self, name: &str) -> i64 {
+        self.held(name).saturating_add(self.external.get(name).copied().unwrap_or(0))
+    }
+
+    /// How much of one resource claims hold.
+    pub fn held(&self, name: &str) -> i64 {
         let shared = self.shared.values().filter_map(|held| held.get(name));
-        let all = self.own.get(name).into_iter().chain(self.external.get(name)).chain(shared);
+        let all = self.own.get(name).into_iter().chain(shared);
         all.fold(0i64, |sum, amount| sum.saturating_add(*amount))
     }
 }

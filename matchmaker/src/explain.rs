@@ -125,16 +125,12 @@ fn searched(
             let conjuncts = assembly.conjuncts_true(member, parts);
             let sight = Sight::of((seat, ad.ports.list.get(edge.port())), edge, outcome, conjuncts);
             note(&mut seen.borrow_mut(), (edge.port(), seat.id), sight);
-            complete_before(&mut seen.borrow_mut(), assembly, edge.port());
         }
         exhausted.set(assembly.exhausted());
         costly.set(costly.get().or(assembly.costly()));
-        let mut path = path.borrow_mut();
-        if path.len() <= member {
-            path.resize(member + 1, EdgeOutcome::Holds);
-        }
-        if let Some(own) = path.get_mut(member) {
-            *own = outcome;
+        set(&mut path.borrow_mut(), member, outcome);
+        if outcome >= EdgeOutcome::Busy {
+            note_complete(&mut seen.borrow_mut(), assembly, &path.borrow());
         }
         outcome >= EdgeOutcome::Busy
     };
@@ -145,10 +141,10 @@ fn searched(
             let sight = Sight::waiting(parts.get(edge.port()).map_or(0, Vec::len));
             note(&mut seen.borrow_mut(), (edge.port(), seat.id), sight);
         }
+        set(&mut path.borrow_mut(), member, EdgeOutcome::ParentRefuses);
     };
     let (mut only_busy, mut complete) = (false, false);
     let mut gang = |assembly: &mut Assembly<'_>| {
-        complete_before(&mut seen.borrow_mut(), assembly, usize::MAX);
         let path = path.borrow();
         let needs = |outcome| path.iter().take(assembly.seats().len()).any(|seen| *seen == outcome);
         complete = true;
@@ -254,10 +250,37 @@ fn note(seen: &mut Sights, place: (usize, AdId), new: Sight) {
     }
 }
 
-/// The root's partners before this port have all that they need.
-fn complete_before(seen: &mut Sights, assembly: &Assembly<'_>, port: usize) {
-    for seat in assembly.seats().iter().filter(|seat| seat.ad.ports.list.len() > 1) {
-        if let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0 && edge.port() < port)
+fn set(path: &mut Vec<EdgeOutcome>, member: usize, outcome: EdgeOutcome) {
+    if path.len() <= member {
+        path.resize(member + 1, EdgeOutcome::Holds);
+    }
+    if let Some(own) = path.get_mut(member) {
+        *own = outcome;
+    }
+}
+
+/// Notes the root's partners that have all that they need: each ad below them has an ad at every port, and all of these accept.
+fn note_complete(seen: &mut Sights, assembly: &Assembly<'_>, path: &[EdgeOutcome]) {
+    let seats = assembly.seats();
+    if seats.iter().skip(1).all(|seat| seat.ad.ports.list.len() < 2) {
+        return;
+    }
+    // By member: which of the root's partners it is below, and how many ads that partner still needs.
+    let (mut above, mut needs) = (vec![0; seats.len()], vec![0_isize; seats.len()]);
+    for (member, seat) in seats.iter().enumerate() {
+        let Some(edge) = seat.edge else { continue };
+        let partner = if edge.parent() == 0 { member } else { above.get(edge.parent()).copied().unwrap_or(0) };
+        let accepts = path.get(member).is_some_and(|outcome| *outcome >= EdgeOutcome::Busy);
+        // One of its ports is for the ad above it.
+        let own = isize::try_from(seat.ad.ports.list.len()).unwrap_or(isize::MAX).saturating_sub(1);
+        let fills = isize::from(partner != member && accepts);
+        if let (Some(above), Some(needs)) = (above.get_mut(member), needs.get_mut(partner)) {
+            *above = partner;
+            *needs = needs.saturating_add(own - fills);
+        }
+    }
+    for (seat, needs) in seats.iter().zip(needs) {
+        if let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0 && needs == 0)
             && let Some(sight) = seen.get_mut(&(edge.port(), seat.id))
         {
             sight.incomplete = false;
@@ -301,12 +324,15 @@ fn count(ports: &[Port], seen: &Sights) -> Vec<PortCount> {
     counts
 }
 
-/// The first port that nothing could be bound to, and which side refused. A later port to which no ad was left, or which was
-/// never reached, is no such port, unless it asks for another kind than all before it; and neither is one for which the ads that fit are bound before it.
+/// The first port that nothing could be bound to, and which side refused. Not told of a later port is what the ports before it may be the
+/// reason for:
+/// - that no ad was tried at it, unless they ask for other kinds, and each has an ad that fits with all that it needs
+/// - that none fits, if ads that would are bound at ports before it
 pub fn structural(counts: &[PortCount]) -> Verdict {
     for (port, count) in counts.iter().enumerate() {
         let (before, _) = counts.split_at(port);
-        if port > 0 && !count.is_reached() && before.iter().all(|other| other.is_of_another_kind(count)) {
+        let is_no_reason = |other: &PortCount| other.is_of_another_kind(count) && other.fits_when_free() > 0;
+        if port > 0 && !count.is_reached() && before.iter().all(is_no_reason) {
             return Verdict::NoCandidates { port };
         }
         if port > 0 && (!count.is_reached() || count.needed_before > 0) {

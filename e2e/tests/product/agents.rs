@@ -407,6 +407,39 @@ fn seats_that_others_use_are_taken_outside_as_lmstat_says() {
     assert_eq!(here.get("gml/sim").pointer("/status/externalUsage/seats"), Some(&8.into()));
 }
 
+#[test]
+fn seats_that_are_in_use_are_counted_once_and_written_once() {
+    let here = Stage::shared().namespace("counted-once");
+    let calls = here.access().processes().folder().join(format!("calls-{}", here.name));
+    let script = calls.with_extension("sh");
+    let said = "Users of sim:  (Total of 4 licenses issued;  Total of 3 licenses in use)";
+    std::fs::write(&script, format!("echo called >>{}\necho '{said}'\n", calls.display())).unwrap();
+    here.apply(&format!(
+        "{{apiVersion: gangmatch.dev/v1alpha1, kind: License, metadata: {{name: sim}}, spec: {{capacity: {{seats: 4}}, \
+         constraint: 'other.Type == \"Job\"', agent: {{username: 'system:serviceaccount:{}:agent-sim'}}}}}}\n---\n",
+        here.name
+    ));
+    let lmstat = format!("--lmstat=sh {}", script.display());
+    let _agent = Agent::start(&here, "License", "sim", &[&lmstat, "--feature=sim", OFTEN]);
+    here.wait("gml/sim", "jsonpath={.status.externalUsage.seats}=3");
+    here.wait("gml/sim", "Alive");
+    let called = || std::fs::read_to_string(&calls).unwrap().lines().count();
+    let asked_again = |times: usize| {
+        let before = called();
+        here.until("the server to be asked again", || (called() >= before + times).then_some(()));
+    };
+    asked_again(2);
+    let version = text(&here.get("gml/sim"), "/metadata/resourceVersion");
+    asked_again(3);
+    assert_eq!(text(&here.get("gml/sim"), "/metadata/resourceVersion"), version, "nothing changed, so nothing is written");
+    // One of the three may be that of the claim.
+    here.apply(
+        "{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {name: j}, spec: {constraint: 'other.Type == \"License\"'}}",
+    );
+    here.wait("gmj/j", "Claimed");
+    here.wait("gml/sim", "jsonpath={.status.externalUsage.seats}=2");
+}
+
 /// An agent made of the commands of `docs/agents.md`, under a shell.
 pub(crate) struct Shell<'h> {
     here: &'h Namespace,

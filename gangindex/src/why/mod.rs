@@ -138,6 +138,13 @@ impl Whys {
     }
 }
 
+/// Why no ad can ever satisfy a constraint of these ports, as far as their own ad tells; none if one may.
+#[must_use]
+pub fn never_satisfied(ports: &Ports, config: &Config) -> Option<WhyNot> {
+    let verdict = never(ports, config)?;
+    Some(WhyNot { ports: ports.list.iter().map(PortCount::of).collect(), ..WhyNot::of(verdict) })
+}
+
 /// What no ad can ever satisfy.
 fn never(ports: &Ports, config: &Config) -> Option<Verdict> {
     never::never(ports, config.limits).map(|(port, core)| Verdict::Never { port, core })

@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &LintArguments, out: &mut impl Write) -> anyhow::Re
         problem.text.contains("constraint can never be true: ") && findings.iter().any(|one| one.say_never(problem))
     };
     problems.retain(|problem| !is_said(problem));
-    let mut never = never::never(objects, &sources);
+    let mut never = never::never(&objects, &sources);
     never.retain(|one| {
         !findings.iter().any(|own| own.say_never(one)) && !warnings.iter().any(|own| own.place == one.place)
     });
