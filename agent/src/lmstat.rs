@@ -86,7 +86,8 @@ fn silence(output: &str, feature: &str, parts: &[Part<'_>]) -> String {
     if !parts.is_empty() {
         let others: BTreeSet<&str> = parts.iter().map(|part| part.feature).collect();
         let named: Vec<&str> = others.iter().take(NAMED_MAX).copied().collect();
-        let more = if others.len() > NAMED_MAX { format!(", and {} more", others.len() - NAMED_MAX) } else { String::new() };
+        let more =
+            if others.len() > NAMED_MAX { format!(", and {} more", others.len() - NAMED_MAX) } else { String::new() };
         return format!("{nothing}; it has {}{more}", named.join(", "));
     }
     match output.lines().find(|line| said.iter().any(|words| line.contains(words))) {
@@ -168,7 +169,9 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
 
     #[test]
     fn the_seats_of_several_servers_are_added() {
-        let part = |said: &str, holder: &str| format!("Users of sim:  ({said})\n\n    {holder} (v1) (s/1 2), start Fri 11/20 13:02\n\n");
+        let part = |said: &str, holder: &str| {
+            format!("Users of sim:  ({said})\n\n    {holder} (v1) (s/1 2), start Fri 11/20 13:02\n\n")
+        };
         let of = |in_use: u32| format!("Total of 9 licenses issued;  Total of {in_use} licenses in use");
         let usage = read(&[part(&of(3), "ann ws-a :0"), part(&of(5), "John Smith ws-b ws-b")].concat(), "SIM").unwrap();
         assert_eq!(usage, Usage { in_use: 8, holders: vec![("ws-a".to_owned(), 1), ("ws-b".to_owned(), 1)] });
@@ -196,7 +199,10 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
         );
         assert_eq!(read("", "x").unwrap_err(), "the licence server reports nothing for feature x");
         let error = read(OUTPUT, "simapp").unwrap_err();
-        assert_eq!(error, "the licence server reports nothing for feature simapp; it has old, sim_app, sim_app_hls, viewer");
+        assert_eq!(
+            error,
+            "the licence server reports nothing for feature simapp; it has old, sim_app, sim_app_hls, viewer"
+        );
     }
 
     #[test]
@@ -205,7 +211,11 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
         let patterns = |all: &[&str]| -> Vec<Regex> { all.iter().map(|one| hosts(one).unwrap()).collect() };
         assert_eq!(external_usage(&usage, &patterns(&["node-*"]), 5), 2, "ws-a, and the reservation");
         assert_eq!(external_usage(&usage, &patterns(&["NODE-17", "ws-a.*"]), 4), 1);
-        assert_eq!(external_usage(&usage, &patterns(&["node-*"]), 1), 4, "two of the three on node-17 are nobody's claims");
+        assert_eq!(
+            external_usage(&usage, &patterns(&["node-*"]), 1),
+            4,
+            "two of the three on node-17 are nobody's claims"
+        );
         assert_eq!(external_usage(&usage, &[], 3), 2, "nobody knows the hosts: all but what claims hold");
         assert_eq!(external_usage(&usage, &[], 9), 0, "claims may hold what is not yet used");
     }

@@ -255,11 +255,13 @@ warning[impossible-comparison]: comparing with `undefined` is never true
         ));
         assert_eq!(out, said(10, "spec.ports[1].constraint", "b"));
         assert_eq!(job(&format!("  attributes: {{Least: 10}}\n  constraint: {}\n", constraint("other"))), "");
-        let out = job(&format!("  suspend: true\n  attributes: {{Least: 100}}\n  constraint: {}\n", constraint("other")));
+        let out =
+            job(&format!("  suspend: true\n  attributes: {{Least: 100}}\n  constraint: {}\n", constraint("other")));
         assert_eq!(out, said(8, "spec.constraint", "other"), "a job that is suspended");
         // Who creates the job, and where, is known in a cluster only.
         for mine in ["Owner == \"ann\"", "Namespace == \"eda\"", "Uid == \"u\"", "Mine"] {
-            let spec = format!("  expressions: {{Mine: my.Owner == \"ann\"}}\n  constraint: other.Memory >= 1 && {mine}\n");
+            let spec =
+                format!("  expressions: {{Mine: my.Owner == \"ann\"}}\n  constraint: other.Memory >= 1 && {mine}\n");
             assert_eq!(job(&spec), "", "{mine}");
         }
     }

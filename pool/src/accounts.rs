@@ -65,6 +65,13 @@ impl<'o> Submitting<'o> {
         if counts { of_user } else { of_namespace }
     }
 
+    /// Whether the quotas of an account count: jobs are charged to it, or to accounts below it.
+    fn counts(&self, name: &str, account: &Account) -> bool {
+        let Some(submitter) = &account.spec.submitter else { return true };
+        let is_first = self.index.of(submitter).is_none_or(|(first, _)| first == name);
+        self.has_below(name) || is_first && self.not_charged(account).is_none()
+    }
+
     /// Why nothing can be charged to an account: its submitter is of another form than those of the pool.
     fn not_charged(&self, account: &Account) -> Option<String> {
         let submitter = account.spec.submitter.as_ref()?;
@@ -139,13 +146,16 @@ pub struct AccountList {
 }
 
 impl AccountList {
-    /// The accounts that are known, with their places, weights and quotas.
+    /// The accounts that are known, with their places, weights and quotas. An account to which nothing is charged has no quotas: what it is
+    /// guaranteed would be kept idle for nobody.
     #[must_use]
     pub fn of(objects: &Objects, terms: &PolicyTerms) -> AccountList {
         let known = |counter: &str| is_known(counter, terms);
+        let submitting = Submitting::of(objects, terms);
         let account = |(name, object): (&String, &Arc<Account>)| {
             let spec = &object.spec;
-            let quotas = spec.quotas.iter().filter(|quota| known(&quota.counter)).map(|quota| {
+            let counted = spec.quotas.iter().filter(|quota| submitting.counts(name, object) && known(&quota.counter));
+            let quotas = counted.map(|quota| {
                 let unit = if quota.counter == CHARGE { MICROS } else { 1 };
                 let [min, max, lend] =
                     [quota.min, quota.max, quota.lend].map(|amount| amount.map(|amount| Amount::from(amount) * unit));

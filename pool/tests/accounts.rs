@@ -73,6 +73,37 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_kept_for_an_account_to_which_nothing_is_charged() {
+        use pool::AccountList;
+
+        let mut objects = with_policy(Objects::default(), &json!({}));
+        let quotas = json!([{"counter": "gangs", "min": 7, "lend": 0}]);
+        let aged = |name: &str, hour: u32, submitter: &serde_json::Value, parent: Option<&str>| {
+            let spec = json!({"submitter": submitter, "quotas": quotas, "parent": parent});
+            let mut account: Account = cluster_object("Account", name, &spec);
+            let time = format!("2026-11-21T{hour:02}:00:00Z");
+            account.metadata.creation_timestamp = serde_json::from_value(json!(time)).unwrap();
+            account
+        };
+        let (namespace, owner) = (json!({"namespace": "n"}), json!({"owner": "alice"}));
+        objects.accounts.apply(aged("first", 1, &namespace, None));
+        objects.accounts.apply(aged("second", 2, &namespace, None));
+        objects.accounts.apply(aged("hers", 1, &owner, None));
+        objects.accounts.apply(aged("group", 1, &json!(null), None));
+        let kept = |objects: &Objects, name: &str| {
+            let tree = AccountList::of(objects, &objects.accounts.policy().unwrap().terms).into_tree();
+            tree.accounts().iter().any(|account| account.name == *name && !account.quotas.is_empty())
+        };
+        for (name, expected) in [("first", true), ("second", false), ("hers", false), ("group", true)] {
+            assert_eq!(kept(&objects, name), expected, "{name}");
+        }
+        objects.accounts.apply(aged("below", 1, &json!({"namespace": "other"}), Some("hers")));
+        assert!(kept(&objects, "hers"), "it is a group of others");
+        objects.accounts.remove("first");
+        assert!(kept(&objects, "second"));
+    }
+
+    #[test]
     fn service_accounts_of_a_namespace_are_one_submitter() {
         for (mode, of_alice) in [("Owner", "user-alice-"), ("NamespaceAndOwner", "ns-n.user-alice-")] {
             let mut objects = with_policy(Objects::default(), &json!({"submitters": mode}));

@@ -431,7 +431,11 @@ fn seats_that_are_in_use_are_counted_once_and_written_once() {
     asked_again(2);
     let version = text(&here.get("gml/sim"), "/metadata/resourceVersion");
     asked_again(3);
-    assert_eq!(text(&here.get("gml/sim"), "/metadata/resourceVersion"), version, "nothing changed, so nothing is written");
+    assert_eq!(
+        text(&here.get("gml/sim"), "/metadata/resourceVersion"),
+        version,
+        "nothing changed, so nothing is written"
+    );
     // One of the three may be that of the claim.
     here.apply(
         "{apiVersion: gangmatch.dev/v1alpha1, kind: Job, metadata: {name: j}, spec: {constraint: 'other.Type == \"License\"'}}",
