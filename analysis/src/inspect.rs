@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use classad::{BinaryOp, Expr, Kind, Name, Value, conjuncts};
-use matchmaker::{AdId, Assembly, Config, Edge, EdgeOutcome, Misfit, PoolAd, Port, Ports, Res, Snapshot};
+use classad::{BinaryOp, Expr, Kind, Name, Value, conjuncts, references};
+use matchmaker::{AdId, Assembly, Config, Edge, EdgeOutcome, Misfit, Offer, PoolAd, Port, Ports, Res, Snapshot};
 
 /// A port of a root, and what every offer of the pool is to it.
 #[derive(Clone, Debug)]
@@ -196,6 +196,13 @@ fn look(
         }
     };
     let (ask, fit) = assembly.asked(1);
+    let fit = match (fit, ad.offer()) {
+        // Members at other ports are not bound here, so which seat it shares is unknown: at worst it takes one of its own.
+        (Err(Misfit::NoSeat), Some(offer)) if shares_by_members(offer) => {
+            Ok(if is_full(offer) { EdgeOutcome::Busy } else { EdgeOutcome::Holds })
+        }
+        (fit, _) => fit,
+    };
     let misfit = fit.err();
     Pair {
         offer,
@@ -210,6 +217,16 @@ fn look(
         open: false,
         deep: ad.ports.list.len() > 1,
     }
+}
+
+/// Whether the seat of an offer depends on the other members of the gang.
+fn shares_by_members(offer: &Offer) -> bool {
+    let paths = offer.shared_by.as_ref().map(references).unwrap_or_default();
+    paths.iter().flatten().any(|name| name.as_str().eq_ignore_ascii_case("Members"))
+}
+
+fn is_full(offer: &Offer) -> bool {
+    offer.capacity.iter().any(|(name, all)| offer.usage.used(name) >= *all)
 }
 
 fn numbers(parts: &[Expr], is: impl Fn(&Expr) -> bool) -> BTreeSet<usize> {

@@ -170,11 +170,32 @@ mod tests {
         let said = String::from_utf8(output.stdout).unwrap();
         assert!(said.starts_with("job default/j waits: tried again later\nReason: BackingOff"), "{said}");
         assert!(said.contains("\nOffers that refused it:\n  machine default/m: not now\n"), "{said}");
-        assert_eq!(json(&["why", "machine/m", "-f", &backs_off])["used"], "0/1 slots");
+        let machine = json(&["why", "machine/m", "-f", &backs_off]);
+        assert_eq!((&machine["used"], &machine["waiting"]), (&json!("0/1 slots"), &json!(1)), "{machine}");
+        assert_eq!(machine["backsOff"]["names"], json!(["default/j"]), "{machine}");
         // What was said of an earlier form of the job does not count.
         let edited = file("backed-off", &format!("{MACHINE}{job}{}", status(1)));
         assert_eq!(json(&["why", "j", "-f", &edited])["reason"], "GangFound");
         assert_eq!(json(&["why", "machine/m", "-f", &edited])["used"], "1/1 slots");
+    }
+
+    #[test]
+    fn a_seat_that_members_share_is_not_said_to_be_an_error() {
+        let machines = MACHINE.replace("{name: m}", "{name: n}") + MACHINE;
+        let license = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: l}\nspec: {attributes: {App: x}, constraint: 'true', \
+                       sharedBy: 'requester.Members[0].Name'}\n---\n";
+        let ports = "ports: [{label: cpu, constraint: 'cpu.Type == \"Machine\"'}, {label: seat, constraint: 'seat.App == \"x\"'}]";
+        let (first, second) = (job(ports), job(ports).replace("{name: j}", "{name: k}"));
+        let file = file("shared", &format!("{machines}{license}{first}---\n{second}"));
+        let license = json(&["why", "license/l", "-f", &file]);
+        assert_eq!(
+            (&license["couldUse"]["count"], &license["tooSmallFor"]["count"]),
+            (&json!(2), &json!(0)),
+            "{license}"
+        );
+        assert_eq!(license["holders"][0]["shared"], true, "{license}");
+        let waits = json(&["why", "k", "-f", &file]);
+        assert_eq!(waits["ports"][1]["taken"], 1, "{waits}");
     }
 
     /// A file with these manifests, new for each test.

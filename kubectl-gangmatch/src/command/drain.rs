@@ -4,7 +4,6 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crds::{License, Machine, OfferFields, OfferStatus, StopPolicy};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
 use crate::cluster::Kind;
@@ -23,7 +22,7 @@ Examples:
 
 Exit status:
   0  all offers are draining
-  1  an offer does not exist, is made by a MachineClass, or the API server refuses the change
+  1  an offer does not exist, or the API server refuses the change
   2  an option is wrong, or the cluster cannot be asked";
 
 /// What `undrain --help` says below the options.
@@ -35,7 +34,7 @@ Examples:
 
 Exit status:
   0  all offers accept claims
-  1  an offer does not exist, is made by a MachineClass, or the API server refuses the change
+  1  an offer does not exist, or the API server refuses the change
   2  an option is wrong, or the cluster cannot be asked";
 
 /// Which offers to drain.
@@ -78,27 +77,17 @@ fn run(arguments: &OffersArguments, policy: StopPolicy, out: &mut impl Write) ->
         let one: &[Subject] = std::slice::from_ref(offer);
         fine &= match offer.kind {
             Kind::Machine => each(&arguments.options, one, out, &|machine: &Machine| {
-                plan(policy, &machine.metadata, &machine.spec.offer, machine.status.as_ref())
+                plan(policy, &machine.spec.offer, machine.status.as_ref())
             })?,
             _ => each(&arguments.options, one, out, &|license: &License| {
-                plan(policy, &license.metadata, &license.spec.offer, license.status.as_ref())
+                plan(policy, &license.spec.offer, license.status.as_ref())
             })?,
         };
     }
     Ok(code(fine))
 }
 
-fn plan(policy: StopPolicy, metadata: &ObjectMeta, fields: &OfferFields, status: Option<&OfferStatus>) -> Action {
-    let owners = metadata.owner_references.iter().flatten();
-    let class = owners.into_iter().find(|owner| owner.kind == "MachineClass").map(|owner| owner.name.clone());
-    if let Some(class) = class {
-        let name = metadata.name.as_deref().unwrap_or("NAME");
-        let cordon = if policy == StopPolicy::None { "uncordon" } else { "cordon" };
-        return Action::Refuse(format!(
-            "MachineClass {class} makes it, and would undo the change; write kubectl {cordon} {name}, or set spec.stopPolicy of the class for \
-             all its machines"
-        ));
-    }
+fn plan(policy: StopPolicy, fields: &OfferFields, status: Option<&OfferStatus>) -> Action {
     if fields.stop_policy == policy {
         return Action::Nothing(match policy {
             StopPolicy::None => "accepts claims already".to_owned(),

@@ -377,10 +377,9 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
     use std::fmt::Write;
     let said = explained(unmatched, obstacles);
     let mut text = format!("{}\n", said.why);
-    // Ports after the one at which nothing fits are not looked at.
-    let last = match unmatched.verdict {
-        Verdict::NoCandidates { port } | Verdict::RefusedByOffers { port } => port,
-        _ => usize::MAX,
+    let told_of = match unmatched.verdict {
+        Verdict::NoCandidates { port } | Verdict::RefusedByOffers { port } => Some(port),
+        _ => None,
     };
     let rows: Vec<Vec<String>> = unmatched
         .ports
@@ -389,7 +388,8 @@ fn reason(unmatched: &Unmatched, obstacles: &[Obstacle]) -> String {
         .map(|(place, port)| {
             let counts =
                 [port.candidates, port.refused_by_job, port.refused_by_offer.ads, port.too_small.ads, port.busy];
-            let is_looked_at = place <= last || port.is_reached();
+            // No offer was looked at for a port if nothing fits before it, or if its own text says enough.
+            let is_looked_at = told_of == Some(place) || port.is_reached();
             let shown = |count: &u64| if is_looked_at { count.to_string() } else { "-".to_owned() };
             std::iter::once(port.label.clone()).chain(counts.iter().map(shown)).collect()
         })

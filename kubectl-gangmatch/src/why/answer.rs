@@ -253,6 +253,9 @@ pub(crate) struct TakenOffer {
     #[serde(skip_serializing_if = "Res::is_empty")]
     pub(crate) external: Res,
     pub(crate) holders: Vec<Holder>,
+    /// How many more claims there are of jobs that the reader may see.
+    #[serde(skip_serializing_if = "is_none")]
+    pub(crate) more: usize,
     /// How many other claims there are, of jobs that the reader may not see.
     pub(crate) others: usize,
     /// How many jobs that wait have a nomination that holds some of it.
@@ -265,6 +268,11 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// A job that holds something of an offer.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -274,6 +282,9 @@ pub(crate) struct Holder {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) owner: Option<String>,
     pub(crate) amounts: String,
+    /// Jobs with the same share key hold it together.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) shared: bool,
     /// Since when, RFC 3339. Absent for a job that gets it in the next cycle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) since: Option<String>,

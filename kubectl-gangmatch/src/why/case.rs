@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crds::{Match, Member, Nomination, Res};
+use crds::{ClaimEntry, Match, Member, Nomination, Res};
 use gangindex::Indexed;
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -10,7 +10,7 @@ use matchmaker::{AdId, Config, Cycle, Gang, PoolAd, Root, Snapshot, Unmatched, U
 use pool::{CycleInputs, ObjectKey, OfferRef, SnapshotBuilder, Unavailable, nominated, usage, used_text};
 
 use super::answer::{Holder, TakenOffer};
-use super::pauses::that_back_off;
+use super::pauses::{that_back_off, waiting_among};
 use crate::amounts::in_words;
 use crate::cluster::Pool;
 use crate::command::accounts;
@@ -25,6 +25,8 @@ const HOLDERS_MAX: usize = 8;
 pub(crate) struct Case<'p> {
     pub(crate) pool: &'p Pool,
     pub(crate) snapshot: Snapshot,
+    /// Jobs that wait, but back off, so that the cycle does not match them.
+    pub(crate) backing_off: Vec<ObjectKey>,
     /// Its offers that accept no claims, or none from other namespaces.
     pub(crate) unavailable: Vec<Unavailable>,
     pub(crate) cycle: Cycle,
@@ -70,7 +72,8 @@ impl<'p> Case<'p> {
         let reserved = Reserved::of(&pool.objects, &snapshot, (&config, now.as_second()));
         reserved.backfill(&snapshot, &mut cycle, (&config, now.as_second()), &mut finder);
         let left = snapshot.after(&cycle.gangs);
-        Case { pool, snapshot, unavailable, cycle, reserved, placement, left, config, now, finder }
+        let backing_off = waiting_among(&pool.objects, &inputs.held_back);
+        Case { pool, snapshot, backing_off, unavailable, cycle, reserved, placement, left, config, now, finder }
     }
 
     /// The root of a job, if it waits.
@@ -102,28 +105,29 @@ impl<'p> Case<'p> {
 
     /// Who holds what of an offer: claims in its ledger, and jobs that get something of it in this cycle.
     pub(crate) fn taken(&self, id: AdId) -> TakenOffer {
-        let (mut holders, mut others) = (Vec::new(), 0);
+        let (mut holders, mut more, mut others) = (Vec::new(), 0, 0);
         let Some(offer) = self.offer(id) else {
             let (used, external) = (String::new(), Res::new());
-            return TakenOffer { offer: self.offer_name(id), used, external, holders, others, nominated_jobs: 0 };
+            return TakenOffer { offer: self.offer_name(id), used, external, holders, more, others, nominated_jobs: 0 };
         };
         let ledger = offer.status.map(|status| &status.claims);
         for (uid, entry) in ledger.into_iter().flatten() {
-            match self.pool.objects.matches.by_uid(uid).and_then(|found| self.holder(found, &entry.allocation)) {
+            match self.pool.objects.matches.by_uid(uid).and_then(|found| self.holder(found, entry)) {
                 Some(holder) if holders.len() < HOLDERS_MAX => holders.push(holder),
-                _ => others += 1,
+                Some(_) => more += 1,
+                None => others += 1,
             }
         }
         for gang in &self.cycle.gangs {
             let member = gang.members.iter().find(|member| member.ad == id);
             let Some((member, job)) = member.zip(gang.root().and_then(|root| self.snapshot.ad(root))) else { continue };
             if holders.len() < HOLDERS_MAX {
-                let amounts = in_words(&member.ask.allocation);
+                let (amounts, shared) = (in_words(&member.ask.allocation), member.ask.share.is_some());
                 let owner = self.owner(&ObjectKey::new(&job.key.namespace, &job.key.name));
                 let job = format!("{}/{}", job.key.namespace, job.key.name);
-                holders.push(Holder { job, owner, amounts, since: None, until: None });
+                holders.push(Holder { job, owner, amounts, shared, since: None, until: None });
             } else {
-                others += 1;
+                more += 1;
             }
         }
         let left = self.left.ad(id).and_then(PoolAd::offer);
@@ -135,7 +139,7 @@ impl<'p> Case<'p> {
         };
         let holds = |nomination: &Nomination| nomination.gang.iter().skip(1).any(is_it);
         let nominated_jobs = nominated(&self.pool.objects).filter(|(_, _, nomination)| holds(nomination)).count();
-        TakenOffer { offer: self.offer_name(id), used, external, holders, others, nominated_jobs }
+        TakenOffer { offer: self.offer_name(id), used, external, holders, more, others, nominated_jobs }
     }
 
     /// The user who created a job, if that is known.
@@ -143,7 +147,7 @@ impl<'p> Case<'p> {
         self.pool.objects.jobs.get(job)?.object.spec.ad.owner.clone().filter(|owner| owner != READER)
     }
 
-    fn holder(&self, found: &Match, allocation: &Res) -> Option<Holder> {
+    fn holder(&self, found: &Match, entry: &ClaimEntry) -> Option<Holder> {
         let root = found.spec.members.first()?;
         let key = ObjectKey::new(&root.namespace, &root.name);
         let job = self.pool.objects.jobs.get(&key);
@@ -152,7 +156,8 @@ impl<'p> Case<'p> {
         Some(Holder {
             job: format!("{}/{}", root.namespace, root.name),
             owner: self.owner(&key),
-            amounts: in_words(allocation),
+            amounts: in_words(&entry.allocation),
+            shared: entry.share.is_some(),
             since: claimed_since(found).map(|since| since.to_string()),
             until: until.map(|until| until.to_string()),
         })

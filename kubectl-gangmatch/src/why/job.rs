@@ -130,6 +130,9 @@ fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
     let message = said.as_ref().map(|said| said.message.as_str()).filter(|message| !message.is_empty());
     let message = message.unwrap_or("the controller has not said yet why");
     answer.status = StatusAnswer { since: waiting_since(job), ..StatusAnswer::of("Waits", reason, message) };
+    if backs_off(job) {
+        answer.waiting.refused_by = refusals(job);
+    }
     let Some(unmatched) = job.status.as_ref().and_then(|status| status.unmatched.as_ref()) else { return };
     answer.notes.push("the counts are those that the controller has written to the status of the job".to_owned());
     let count = |number: i64| usize::try_from(number).unwrap_or(0);
@@ -139,9 +142,12 @@ fn as_the_controller_says(job: &Job, answer: &mut JobAnswer) {
         ..ConjunctAnswer::default()
     };
     let by_offer = |offers: usize| Refusals { offers, ..Refusals::default() };
+    // A port without offers of which the sentence does not speak was not looked at.
+    let is_told_of = |label: &str| answer.status.message.contains(&format!("port `{label}`"));
     answer.search.ports = unmatched
         .ports
         .iter()
+        .filter(|port| port.candidates > 0 || is_told_of(&port.label))
         .map(|port| {
             let parts = unmatched.conjuncts.iter().filter(|part| part.port == port.label);
             let refused = count(port.refused_by_offer);
@@ -192,7 +198,6 @@ fn waits(case: &mut Case<'_>, key: &ObjectKey, job: &Job, answer: &mut JobAnswer
     let Some(root) = case.root(key).cloned() else {
         if backs_off(job) {
             as_the_controller_says(job, answer);
-            answer.waiting.refused_by = refusals(job);
         } else {
             answer.status = status("Waits", "", "no cycle has looked at it");
         }

@@ -59,6 +59,8 @@ pub(crate) struct WaitingJobs {
     pub(crate) too_small_for: JobCount,
     /// Jobs of namespaces that it does not admit.
     pub(crate) not_admitted: JobCount,
+    /// Jobs that the next cycle does not match with any offer, because of refusals a short while ago.
+    pub(crate) backs_off: JobCount,
 }
 
 /// Some jobs: how many, and the first of them.
@@ -78,10 +80,10 @@ pub(crate) struct Group {
 }
 
 impl JobCount {
-    fn add(&mut self, key: &AdKey) {
+    fn add(&mut self, namespace: &str, name: &str) {
         self.count += 1;
         if self.names.len() < NAMED_MAX {
-            self.names.push(format!("{}/{}", key.namespace, key.name));
+            self.names.push(format!("{namespace}/{name}"));
         }
     }
 }
@@ -97,6 +99,7 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
         used: used_text(offer.capacity, &usage(offer.status)),
         external: outside(&usage(offer.status)),
         holders: Vec::new(),
+        more: 0,
         others: 0,
         nominated_jobs: 0,
     });
@@ -106,7 +109,7 @@ pub(crate) fn offer_answer(case: &Case<'_>, kind: OfferKind, key: &ObjectKey) ->
     let (holds, reason, message) = ready(offer, &used, has_claims, objects);
     let jobs = match found {
         Some(found) => jobs_of(case, found),
-        None => WaitingJobs { waiting: case.snapshot.roots.len(), ..WaitingJobs::default() },
+        None => WaitingJobs { waiting: waiting(case), ..WaitingJobs::default() },
     };
     Some(OfferAnswer {
         kind: kind.as_str(),
@@ -131,14 +134,21 @@ fn remarks(offer: OfferRef<'_>, used: &Usage, objects: &Objects) -> Vec<Said> {
     of_ad(offer.ad).into_iter().chain(of_conditions).collect()
 }
 
+fn waiting(case: &Case<'_>) -> usize {
+    case.snapshot.roots.len() + case.backing_off.len()
+}
+
 /// Sorts the jobs that wait by what stands between them and the offer.
 fn jobs_of(case: &Case<'_>, (id, ad): (AdId, &PoolAd)) -> WaitingJobs {
-    let mut jobs = WaitingJobs { waiting: case.snapshot.roots.len(), ..WaitingJobs::default() };
+    let mut jobs = WaitingJobs { waiting: waiting(case), ..WaitingJobs::default() };
+    for ObjectKey { namespace, name } in &case.backing_off {
+        jobs.backs_off.add(namespace, name);
+    }
     let (mut refuses, mut not_wanted): (BTreeMap<String, JobCount>, BTreeMap<String, JobCount>) = Default::default();
     let quotas = QuotaExplanation::of(&case.snapshot, &case.cycle.gangs, &case.config, case.now.as_second());
     let placed = case.placed();
     for root in &case.snapshot.roots {
-        let Some(key) = case.snapshot.ad(root.ad).map(|ad| &ad.key) else { continue };
+        let Some(AdKey { namespace, name, .. }) = case.snapshot.ad(root.ad).map(|ad| &ad.key) else { continue };
         let is_held_back = || {
             let closes = |quotas: &QuotaExplanation<'_>| quotas.closes(root, id);
             !placed.contains(&root.ad) && quotas.as_ref().is_some_and(closes)
@@ -148,15 +158,15 @@ fn jobs_of(case: &Case<'_>, (id, ad): (AdId, &PoolAd)) -> WaitingJobs {
             looks.into_iter().min_by_key(|(port, pair)| (rank(pair), wants_other_kind(port, ad), pair.own.len()));
         let Some((port, pair)) = nearest else { continue };
         match rank(&pair) {
-            0 if is_held_back() => jobs.held_back.add(key),
-            0 => jobs.could_use.add(key),
-            1 => jobs.too_small_for.add(key),
-            2 => refuses.entry(refusing_part(ad, &pair)).or_default().add(key),
-            3 => jobs.not_admitted.add(key),
+            0 if is_held_back() => jobs.held_back.add(namespace, name),
+            0 => jobs.could_use.add(namespace, name),
+            1 => jobs.too_small_for.add(namespace, name),
+            2 => refuses.entry(refusing_part(ad, &pair)).or_default().add(namespace, name),
+            3 => jobs.not_admitted.add(namespace, name),
             _ => {
                 let part = pair.own.first().and_then(|place| port.conjuncts.get(*place));
                 let text = part.map_or_else(String::new, |part| part.excerpt(EXCERPT_MAX));
-                not_wanted.entry(text).or_default().add(key);
+                not_wanted.entry(text).or_default().add(namespace, name);
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crds::Job;
 use crds::conditions::{find, reasons, types};
 use kube::ResourceExt;
-use pool::Objects;
+use pool::{Cached, JobState, ObjectKey, Objects, job_state};
 
 /// How many refusals are named.
 const REFUSALS_MAX: usize = 3;
@@ -23,6 +23,13 @@ pub(super) fn backs_off(job: &Job) -> bool {
 pub(super) fn that_back_off(objects: &Objects) -> BTreeSet<String> {
     let jobs = objects.jobs.iter().map(|(_, held)| held.object.as_ref());
     jobs.filter(|job| backs_off(job)).filter_map(ResourceExt::uid).collect()
+}
+
+/// Those of these jobs, by uid, that wait.
+pub(super) fn waiting_among(objects: &Objects, uids: &BTreeSet<String>) -> Vec<ObjectKey> {
+    let is_one = |held: &Cached<Job>| held.object.uid().is_some_and(|uid| uids.contains(&uid));
+    let waits = |held: &Cached<Job>| job_state(held, objects) == JobState::Waits;
+    objects.jobs.iter().filter(|(_, held)| is_one(held) && waits(held)).map(|(key, _)| key.clone()).collect()
 }
 
 /// The last refusals of a job, newest first, as `license eda/sim, at 2026-11-21T14:00:00Z: not now`.

@@ -235,7 +235,7 @@ fn refusals_text(group: &Refusals, noun: &str) -> String {
 fn taken_text(text: &mut String, indent: usize, taken: &TakenOffer) {
     let used = if taken.used.is_empty() { String::new() } else { format!(" ({})", used_text(taken)) };
     let mut holders: Vec<String> = taken.holders.iter().map(holder_text).collect();
-    match taken.others {
+    match taken.more + taken.others {
         0 => {}
         others => holders.push(counted(others, "other claim")),
     }
@@ -267,7 +267,8 @@ fn holder_text(holder: &Holder) -> String {
     };
     let amounts = if holder.amounts.is_empty() { "it" } else { &holder.amounts };
     let owner = holder.owner.as_ref().map(|owner| format!(" of {owner}")).unwrap_or_default();
-    format!("{}{owner} holds {amounts}{when}", holder.job)
+    let shared = if holder.shared { " (shared)" } else { "" };
+    format!("{}{owner} holds {amounts}{shared}{when}", holder.job)
 }
 
 fn line_text(queue: &Line) -> String {
@@ -308,6 +309,9 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     for holder in &answer.taken.holders {
         line(&mut text, 2, &holder_text(holder));
     }
+    if answer.taken.more > 0 {
+        line(&mut text, 2, &format!("and {} more, which `kubectl gangmatch describe` lists", answer.taken.more));
+    }
     if answer.taken.others > 0 {
         line(&mut text, 2, &format!("{} of jobs that you may not see", counted(answer.taken.others, "claim")));
     }
@@ -324,6 +328,7 @@ pub(crate) fn offer_text(answer: &OfferAnswer) -> String {
     jobs_text(&mut text, ["requests more than it has", "request more than it has"], "", &answer.jobs.too_small_for);
     let others = ["is of a namespace that it is not open to", "are of namespaces that it is not open to"];
     jobs_text(&mut text, others, "", &answer.jobs.not_admitted);
+    jobs_text(&mut text, ["backs off after a refusal", "back off after refusals"], "", &answer.jobs.backs_off);
     for group in &answer.jobs.not_wanted {
         jobs_text(&mut text, ["does not want it", "do not want it"], &group.conjunct, &group.jobs);
     }
