@@ -425,6 +425,22 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_a_variable_under_each_of_its_names() {
+        let (text, notes) = imported("executable = a\nargs = x\narguments = $(args) -v\nqueue\n");
+        assert!(text.contains("Args: x -v"), "{text}{notes}");
+        let (text, _) = imported("executable = a\nMY.Foo = 1\n+Foo = 2\nMY.Bar = $(MY.Foo) + 1\nqueue\n");
+        assert!(text.contains("foo: 2") && text.contains("bar: 2 + 1"), "{text}");
+    }
+
+    #[test]
+    fn blanks_between_quotes_stay() {
+        let machine = format!("{STATIC}Requirements = true\nTitle = \"a  b\"\n");
+        let (text, notes) =
+            matched("blanks", &machine, "executable = a\nrequirements =  Title   ==  \"a  b\"\nqueue\n");
+        assert!(text.contains("1 of 1 job matched"), "{text}{notes}");
+    }
+
+    #[test]
     fn the_lines_whose_conditions_are_true_count() {
         let submit = "executable = a\nBIG = yes\nif $(big)\n  request_memory = 4000\nelif defined BIG\n  request_memory = 3000\nelse\n  \
                       queue 5\nendif\nif ! defined NOWHERE\n  priority = 3\nendif\nqueue\n";
@@ -432,10 +448,10 @@ mod tests {
         assert!(text.contains("memory: \"4000\"") && text.contains("priority: 3"), "{text}");
         assert_eq!(text.matches("kind: Job").count(), 1, "{text}");
         for (wrong, said) in [
-            ("if $(n) > 3\nqueue\nendif\n", "standard input:1: found the condition `$(n) > 3`; write `defined NAME`"),
+            ("if $(n) > 3\nqueue\nendif\n", "standard input:1: found `$(n) > 3` as a condition; write `defined NAME`"),
             (
                 "if true\nqueue\n",
-                "standard input:1: `if` without an `endif`; write `endif` behind the lines that depend on it",
+                "standard input:1: `if` without an `endif`; write `endif` after the lines that depend on it",
             ),
             ("queue\nendif\n", "standard input:2: `endif` without an `if` before it; remove it"),
         ] {

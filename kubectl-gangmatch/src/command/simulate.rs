@@ -172,7 +172,9 @@ fn add(pool: &mut Pool, loaded: Loaded, now: Timestamp) -> Vec<ObjectKey> {
         pool.objects.put(license);
     }
     let mut agents = pool.objects.agents.as_ref().clone();
-    agents.extend(objects.agents.iter().map(|(name, life)| (name.clone(), *life)));
+    for (name, life) in objects.agents.iter() {
+        agents.entry(name.clone()).or_insert(*life);
+    }
     pool.objects.agents = std::sync::Arc::new(agents);
     for (name, labels) in objects.namespaces.iter() {
         pool.objects.namespaces.apply(name, labels.clone());

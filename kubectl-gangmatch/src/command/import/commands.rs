@@ -187,9 +187,12 @@ const ALIASES: [(&str, &str); 8] = [
     ("requestmemory", "request_memory"),
 ];
 
-/// The name by which a command is known here, in lower case.
+/// The name by which a command is known here, in lower case: `my.project` for `+Project` as well.
 pub(super) fn canonical(key: &str) -> String {
     let key = key.trim().to_ascii_lowercase();
+    if let Some(name) = key.strip_prefix('+') {
+        return format!("my.{}", name.trim());
+    }
     let alias = ALIASES.iter().find(|(alias, _)| *alias == key);
     alias.map_or(key, |(_, command)| (*command).to_owned())
 }
@@ -206,7 +209,7 @@ pub(super) fn is_known(key: &str) -> bool {
 
 /// The name of an attribute that a command sets: `+Project`, `My.Project`.
 pub(super) fn attribute(key: &str) -> Option<&str> {
-    key.strip_prefix('+').or_else(|| key.strip_prefix("my.")).map(str::trim)
+    key.strip_prefix("my.").map(str::trim)
 }
 
 /// What is said of a command that is not known.

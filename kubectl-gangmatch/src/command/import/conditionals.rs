@@ -17,12 +17,12 @@ struct Open {
 }
 
 impl Conditionals {
-    /// Whether a line counts: it is not one of these statements, and all the conditions around it are true. A variable is asked for
-    /// in lower case.
+    /// Takes the next line. Whether it counts: it is not one of these statements, and all the conditions around it are true. A variable is
+    /// asked for in lower case.
     ///
     /// # Errors
     /// A condition cannot be read, or there is no `if` for the line; what to write instead.
-    pub(super) fn counts(
+    pub(super) fn take(
         &mut self,
         (line, text): (usize, &str),
         value: &dyn Fn(&str) -> Option<String>,
@@ -60,29 +60,42 @@ impl Conditionals {
 }
 
 /// A condition: `defined NAME`, `version >= 9.0`, or a variable or word that is true or false, or a number; with `!` before it, the
-/// opposite. A version counts as the newest.
+/// opposite. A version counts as the newest. A variable without a value is false, and a number or a word that is true or false is defined.
 fn is_true(condition: &str, value: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
     let condition = condition.trim();
     if let Some(rest) = condition.strip_prefix('!') {
         return is_true(rest, value).map(|found| !found);
     }
+    let wrong = || {
+        let found = if condition.is_empty() { "nothing".to_owned() } else { format!("`{condition}`") };
+        format!("found {found} as a condition; write `defined NAME`, `version >= NUMBER`, true, false or a number")
+    };
+    let filled = |text: &str| {
+        let known = macros::expanded(text, value).text;
+        macros::expanded(&known, &|_| Some(String::new())).text.trim().to_ascii_lowercase()
+    };
     let (word, rest) = condition.split_once(char::is_whitespace).unwrap_or((condition, ""));
     if word.eq_ignore_ascii_case("defined") {
-        let name = macros::expanded(rest.trim(), value).text.to_ascii_lowercase();
-        return Ok(value(&name).is_some_and(|found| !found.trim().is_empty()));
+        let name = filled(rest);
+        return Ok(truth(&name).is_some() || value(&name).is_some_and(|found| !found.trim().is_empty()));
     }
     if word.eq_ignore_ascii_case("version") {
-        return Ok(["!", ">"].iter().any(|newer| rest.trim().starts_with(newer)));
+        let is_one = |all: [&str; 3]| all.iter().any(|compares| rest.trim().starts_with(compares));
+        let is_newer = is_one(["!=", ">=", ">"]);
+        return if is_newer || is_one(["==", "<=", "<"]) { Ok(is_newer) } else { Err(wrong()) };
     }
-    let filled = macros::expanded(condition, value).text;
-    match filled.trim().to_ascii_lowercase().as_str() {
-        "true" | "yes" | "t" | "y" => Ok(true),
-        "false" | "no" | "f" | "n" => Ok(false),
-        number => number.parse::<f64>().map(|number| number != 0.0).map_err(|_| {
-            format!(
-                "found the condition `{condition}`; write `defined NAME`, `version >= NUMBER`, true, false or a number"
-            )
-        }),
+    match filled(condition).as_str() {
+        "" if !condition.is_empty() => Ok(false),
+        word => truth(word).ok_or_else(wrong),
+    }
+}
+
+/// The truth of a word or number in lower case.
+fn truth(word: &str) -> Option<bool> {
+    match word {
+        "true" | "yes" | "t" | "y" => Some(true),
+        "false" | "no" | "f" | "n" => Some(false),
+        number => number.parse::<f64>().ok().map(|number| number != 0.0),
     }
 }
 
@@ -110,10 +123,15 @@ mod tests {
             ("!$(n)", true),
             ("$(other:1)", true),
             ("0.5", true),
+            ("$(other)", false),
+            ("$(none)", false),
+            ("defined $(n)", true),
+            ("defined $(other)", false),
+            ("defined", false),
         ] {
             assert_eq!(is_true(condition, &value), Ok(expected), "{condition}");
         }
-        for wrong in ["$(case)", "$(n) > 3", "", "$(other)"] {
+        for wrong in ["$(case)", "$(n) > 3", "", "version", "version 9"] {
             assert!(is_true(wrong, &value).is_err(), "{wrong}");
         }
     }
@@ -122,7 +140,7 @@ mod tests {
     fn left(lines: &str) -> Result<String, String> {
         let (mut conditionals, mut left) = (Conditionals::default(), String::new());
         for (number, line) in lines.split_whitespace().enumerate() {
-            if conditionals.counts((number, &line.replace('_', " ")), &value)? {
+            if conditionals.take((number, &line.replace('_', " ")), &value)? {
                 left.push_str(line);
             }
         }

@@ -41,9 +41,9 @@ pub(super) fn expanded(text: &str, value: &dyn Fn(&str) -> Option<String>) -> Ex
 
 /// A text in which a variable's own earlier value stands in its place: `A = $(A) -v` adds to what A was. Without one, it is the default
 /// or empty.
-pub(super) fn with_earlier(text: &str, name: &str, earlier: Option<&str>) -> String {
+pub(super) fn with_earlier(text: &str, is_own: impl Fn(&str) -> bool, earlier: Option<&str>) -> String {
     let (mut all, mut at) = (String::new(), 0);
-    let is_own = |one: &Reference<'_>| one.is_variable() && one.name().eq_ignore_ascii_case(name);
+    let is_own = |one: &Reference<'_>| one.is_variable() && is_own(one.name());
     for reference in references(text).into_iter().filter(is_own) {
         if all.len() > LENGTH_MAX {
             break;
@@ -54,11 +54,6 @@ pub(super) fn with_earlier(text: &str, name: &str, earlier: Option<&str>) -> Str
     }
     all.push_str(text.get(at..).unwrap_or(""));
     all
-}
-
-/// Whether a text uses a variable.
-pub(super) fn uses(text: &str, name: &str) -> bool {
-    references(text).iter().any(|one| one.is_variable() && one.name().eq_ignore_ascii_case(name))
 }
 
 /// The names of the variables that a text uses, in lower case.
@@ -164,12 +159,13 @@ mod tests {
 
     #[test]
     fn a_variable_that_refers_to_itself_has_its_earlier_value_there() {
-        assert_eq!(with_earlier("$(A)2 $(b) $(a)", "a", Some("1")), "12 $(b) 1");
-        assert_eq!((with_earlier("$(A)2", "a", None), with_earlier("$(A:x)2", "a", None)), ("2".into(), "x2".into()));
+        let of = |text: &str, earlier| with_earlier(text, |name| name.eq_ignore_ascii_case("a"), earlier);
+        assert_eq!(of("$(A)2 $(b) $(a)", Some("1")), "12 $(b) 1");
+        assert_eq!((of("$(A)2", None), of("$(A:x)2", None)), ("2".into(), "x2".into()));
     }
 
     #[test]
     fn a_variable_is_used_in_any_spelling() {
-        assert!(uses("a $(Seed).b", "seed") && uses("$(seed:1)", "seed") && !uses("$(seeds) $$(seed)", "seed"));
+        assert_eq!(variables("a $(Seed).b $(seed:1) $$(other)"), ["seed", "seed"]);
     }
 }

@@ -51,8 +51,33 @@ pub(super) fn scoped(source: &str, expr: &Expr, rules: ScopeRules<'_>) -> Scoped
         at = span.end;
     }
     text.push_str(slice(at, whole.end));
-    found.text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    found.text = single_spaced(&text);
     found
+}
+
+/// A text with one blank wherever there are several, or other white space, but between quotes.
+fn single_spaced(text: &str) -> String {
+    let (mut written, mut quote, mut is_escaped) = (String::with_capacity(text.len()), None, false);
+    for letter in text.trim().chars() {
+        if quote.is_none() && letter.is_whitespace() {
+            if !written.ends_with(' ') {
+                written.push(' ');
+            }
+            continue;
+        }
+        written.push(letter);
+        match (quote, letter) {
+            (Some(_), '\\') if !is_escaped => {
+                is_escaped = true;
+                continue;
+            }
+            (Some(open), letter) if open == letter && !is_escaped => quote = None,
+            (None, '"' | '\'') => quote = Some(letter),
+            _ => {}
+        }
+        is_escaped = false;
+    }
+    written
 }
 
 /// What is written in place of names, by where it begins.

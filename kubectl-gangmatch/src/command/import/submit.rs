@@ -35,8 +35,8 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let value = |name: &str| Some(commands.get(name)?.1.clone());
-        if !conditionals.counts((number, &line), &value).map_err(|why| format!("{place}: {why}"))? {
+        let value = |name: &str| written(&commands, name);
+        if !conditionals.take((number, &line), &value).map_err(|why| format!("{place}: {why}"))? {
             continue;
         }
         if let Some(statement) = queued(&line) {
@@ -54,8 +54,9 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
             if manifests.len() + queued.len() > JOBS_MAX {
                 return Err(format!("{place}: the file queues more than {JOBS_MAX} jobs; divide it"));
             }
+            let used = file.used_in_others(&commands);
             for variables in queued {
-                let commands = file.filled(&commands, &variables, manifests.len())?;
+                let commands = file.filled(&commands, &used, &variables, manifests.len())?;
                 manifests.push(file.job(manifests.len(), &commands)?);
             }
             continue;
@@ -63,19 +64,22 @@ pub(super) fn jobs(name: &str, text: &str, image: Option<&str>) -> Result<Import
         let Some((key, value)) = line.split_once('=') else {
             return Err(format!("{place}: found `{line}`; write `command = value`, or `queue`"));
         };
-        let (name, key) = (key.trim(), commands::canonical(key));
+        let key = commands::canonical(key);
         let earlier = commands.get(&key).map(|(_, text)| text.as_str());
-        let value = macros::with_earlier(value.trim(), name, earlier);
+        let value = macros::with_earlier(value.trim(), |name| commands::canonical(name) == key, earlier);
         commands.insert(key, (number, value));
     }
     if let Some(line) = conditionals.open_at() {
-        return Err(format!(
-            "{name}:{line}: `if` without an `endif`; write `endif` behind the lines that depend on it"
-        ));
+        return Err(format!("{name}:{line}: `if` without an `endif`; write `endif` after the lines that depend on it"));
     }
     let place = |line: usize| if line == usize::MAX { name.to_owned() } else { format!("{name}:{line}") };
     let notes = file.notes.iter().map(|(line, note)| format!("{}: {note}", place(*line))).collect();
     Ok(Imported { manifests, notes })
+}
+
+/// What is written for a command or variable.
+fn written(commands: &Commands, name: &str) -> Option<String> {
+    commands.get(&commands::canonical(name)).map(|(_, text)| text.clone())
 }
 
 /// Lines with their numbers; one that ends with a backslash goes on in the next.
@@ -122,7 +126,7 @@ impl SubmitFile<'_> {
     /// A queue statement with the values of its variables; what has none can be a variable of each job in a list.
     fn statement(&mut self, line: usize, statement: &str, commands: &Commands) -> Result<String, String> {
         self.queued.extend(macros::variables(statement));
-        let filled = macros::expanded(statement, &|name| Some(commands.get(name)?.1.clone()));
+        let filled = macros::expanded(statement, &|name| written(commands, name));
         let is_in_list = filled.text.split_once("$(").is_some_and(|(before, _)| before.contains('('));
         match filled.unknown.filter(|_| !is_in_list) {
             Some(unknown) => Err(self.no_value(line, &unknown)),
@@ -134,9 +138,23 @@ impl SubmitFile<'_> {
         format!("{}:{line}: `$({unknown})` has no value; write a line `{unknown} = VALUE` before `queue`", self.name)
     }
 
+    /// The commands that others, or the queue statements, use as variables.
+    fn used_in_others(&self, commands: &Commands) -> BTreeSet<String> {
+        let in_others: BTreeSet<String> = commands.values().flat_map(|(_, text)| macros::variables(text)).collect();
+        let is_used =
+            |key: &&String| !commands::is_known(key) && (self.queued.contains(*key) || in_others.contains(*key));
+        commands.keys().filter(is_used).cloned().collect()
+    }
+
     /// The commands of one job: with the values of its variables. A command that others use as a variable is left away, and one without
     /// a value counts as not written.
-    fn filled(&mut self, commands: &Commands, variables: &Variables, process: usize) -> Result<Commands, String> {
+    fn filled(
+        &mut self,
+        commands: &Commands,
+        used: &BTreeSet<String>,
+        variables: &Variables,
+        process: usize,
+    ) -> Result<Commands, String> {
         let (base, has_cluster) = (self.base.clone(), Cell::new(false));
         let value = |name: &str| match name {
             "process" | "procid" => Some(process.to_string()),
@@ -145,13 +163,10 @@ impl SubmitFile<'_> {
                 has_cluster.set(true);
                 Some(base.clone())
             }
-            _ => variables.get(name).cloned().or_else(|| commands.get(name).map(|(_, text)| text.clone())),
+            _ => variables.get(name).cloned().or_else(|| written(commands, name)),
         };
-        let in_others = |key: &str| commands.values().any(|(_, text)| macros::uses(text, key));
-        let is_used = |key: &&String| !commands::is_known(key) && (self.queued.contains(*key) || in_others(key));
-        let used: BTreeSet<&String> = commands.keys().filter(is_used).collect();
         let mut all = Commands::new();
-        for (key, (line, text)) in commands.iter().filter(|(key, _)| !used.contains(key)) {
+        for (key, (line, text)) in commands.iter().filter(|(key, _)| !used.contains(*key)) {
             has_cluster.set(false);
             let filled = macros::expanded(text, &value);
             if commands::is_taken_over(key) {
