@@ -29,7 +29,7 @@ pub(crate) fn read(text: &str) -> Result<(Value, Vec<ReadOtherwise>), serde_saph
 /// cannot be read is left as it is.
 fn as_yaml_1_2(text: &str) -> (Cow<'_, str>, Vec<ReadOtherwise>) {
     let as_it_is = || (Cow::Borrowed(text), Vec::new());
-    let is_part = |of: char| of.is_ascii_alphanumeric() || "_+-".contains(of);
+    let is_part = |of: char| of.is_ascii_alphanumeric() || "_+-.".contains(of);
     if !text.split(|of| !is_part(of)).any(|word| in_yaml_1_2(word).is_some()) {
         return as_it_is();
     }
@@ -59,7 +59,7 @@ fn in_yaml_1_2(word: &str) -> Option<String> {
         _ => {}
     }
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
-    let is_number = unsigned.starts_with(|first: char| first.is_ascii_digit());
+    let is_number = unsigned.trim_start_matches('.').starts_with(|first: char| first.is_ascii_digit());
     let is_decimal =
         unsigned == "0" || !unsigned.starts_with('0') && unsigned.bytes().all(|digit| digit.is_ascii_digit());
     if !is_number || is_decimal {
@@ -76,8 +76,21 @@ fn in_yaml_1_2(word: &str) -> Option<String> {
         }
         _ => (10, digits.as_str()),
     };
-    let number = i64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with(['+', '-']))?;
-    Some(if word.starts_with('-') { format!("-{number}") } else { number.to_string() })
+    let sign = if word.starts_with('-') { "-" } else { "" };
+    match i64::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with(['+', '-'])) {
+        Some(number) => Some(format!("{sign}{number}")),
+        // A real may have `_` between its digits as well, which YAML 1.2 does not know.
+        None if unsigned.contains('_') && is_real(&unsigned.replace('_', "")) => {
+            Some(format!("{sign}{}", unsigned.replace('_', "")))
+        }
+        None => None,
+    }
+}
+
+/// Whether a text is a real number of decimal digits: `1.5`, `.5`, `1.`, `1e3`.
+fn is_real(text: &str) -> bool {
+    let is_part = |of: u8| of.is_ascii_digit() || b".eE+-".contains(&of);
+    text.bytes().all(is_part) && text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 /// From here on a real has no neighbour that is an integer of 64 bits.
@@ -108,10 +121,12 @@ mod tests {
     #[test]
     fn a_text_is_read_as_by_kubectl() {
         let text = "{a: yes, b: y, c: NO, d: On, e: 010, f: 0o10, g: 1_000, h: 4.0, i: 1e3, j: 0x1F, k: 0b11, l: .5, m: 1:30, \
-                    n: 2020-01-01, o: \"yes\", p: 089, q: +5, r: -010, s: 1.50, t: 0.1, u: ~, z: on}\n";
+                    n: 2020-01-01, o: \"yes\", p: 089, q: +5, r: -010, s: 1.50, t: 0.1, u: ~, z: on, \
+                    aa: 1_000.5, ab: 1_0., ac: 1_e3, ad: -1_0.5, ae: .5_0, af: 1_a}\n";
         let wanted = json!({
             "a": true, "b": true, "c": false, "d": true, "e": 8, "f": 8, "g": 1000, "h": 4, "i": 1000, "j": 31, "k": 3, "l": 0.5,
             "m": "1:30", "false": "2020-01-01", "o": "yes", "p": 89, "q": 5, "r": -8, "s": 1.5, "t": 0.1, "u": null, "z": true,
+            "aa": 1000.5, "ab": 10, "ac": 1000, "ad": -10.5, "ae": 0.5, "af": "1_a",
         });
         assert_eq!(read(text).unwrap().0, wanted);
     }

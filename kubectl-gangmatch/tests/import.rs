@@ -462,7 +462,12 @@ mod tests {
 
     #[test]
     fn a_machine_that_accepts_no_job_is_held_and_a_job_that_accepts_no_machine_is_told() {
-        for condition in ["Requirements = false", "Requirements = 1 > 2"] {
+        for condition in [
+            "Requirements = false",
+            "Requirements = 1 > 2",
+            "START = FALSE",
+            "START = false\nRequirements = START && IsOpen\nIsOpen = true",
+        ] {
             let machine = format!("{STATIC}{condition}\n");
             let (text, notes) = imported(&machine);
             assert!(text.contains("stopPolicy: Hold") && !text.contains("constraint"), "{condition}: {text}");
@@ -473,6 +478,12 @@ mod tests {
                 "{text}{notes}"
             );
         }
+        // What is so at the moment only is no reason.
+        let (text, _) =
+            imported(&format!("{STATIC}KeyboardIdle = 0\nSTART = KeyboardIdle > 900\nRequirements = START\n"));
+        assert!(!text.contains("stopPolicy"), "{text}");
+        let (text, _) = imported(&STATIC.replace("Cpus = 1", "Cpus = 0.5"));
+        assert!(text.contains("cpus: 1 "), "{text}");
         let (_, notes) = imported("executable = a\nrequirements = Cpus > 2 && Cpus < 1\nqueue\n");
         assert!(notes.contains(":2: `requirements` can never be true"), "{notes}");
     }

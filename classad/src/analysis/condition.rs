@@ -36,10 +36,23 @@ const PREDICATES: [&str; 29] = [
     "version_in_range",
 ];
 
-/// Whether the outermost operator or function of an expression answers true or false.
+/// How many choices are looked into.
+const CHOICES_MAX: usize = 16;
+
+/// Whether the outermost operator or function of an expression answers true or false, or whatever it chooses from does.
 #[must_use]
 pub fn is_condition(expr: &Expr) -> bool {
+    answers(expr, CHOICES_MAX)
+}
+
+fn answers(expr: &Expr, choices: usize) -> bool {
+    let both = |one: &Expr, other: &Expr| choices > 0 && [one, other].iter().all(|one| answers(one, choices - 1));
     match expr.unparenthesized().kind() {
+        Kind::Conditional { then, otherwise, .. } => both(then, otherwise),
+        Kind::Elvis { value, fallback } => both(value, fallback),
+        Kind::Call(call) if call.function.as_str().eq_ignore_ascii_case("ifThenElse") => {
+            matches!(&*call.arguments, [_, then, otherwise] if both(then, otherwise))
+        }
         Kind::Literal(Value::Boolean(_)) | Kind::Unary { op: UnaryOp::Not, .. } => true,
         Kind::Binary { op, .. } => op.gives_truth(),
         Kind::Call(call) => PREDICATES.iter().any(|name| name.eq_ignore_ascii_case(call.function.as_str())),

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use classad::{Ad, Dialect, Expr, Severity, Value, constant, never_true, parse_expr, read_ads};
+use classad::{Ad, Dialect, Expr, Name, Severity, Value, constant, read_ads};
+use gangindex::never_satisfied;
+use matchmaker::{Config, Ports};
 use serde_json::{Map, Value as Json, json};
 
 use super::scope::{self, Inlined, ScopeRules, Scoped};
@@ -217,7 +219,7 @@ fn machine(source: &str, ad: &Ad, called: &str, note: &mut dyn FnMut(String)) ->
         spec.insert("dynamicAttributes".to_owned(), Json::Array(declared));
     }
     match constraint(ad, &scoped, note) {
-        Some(constraint) if is_never_true(&constraint) => {
+        Some(constraint) if constraint == "false" || is_never_true(ad) => {
             note("its condition is never true, so it accepts no job: stopPolicy is Hold; when it is to accept jobs, write a condition into spec.constraint, and None into spec.stopPolicy".to_owned());
             spec.insert("stopPolicy".to_owned(), json!("Hold"));
         }
@@ -263,9 +265,16 @@ fn constraint(ad: &Ad, scoped: &dyn Fn(&Expr) -> Scoped, note: &mut dyn FnMut(St
     }
 }
 
-/// Whether no job satisfies a condition; a Machine with such a constraint would not be accepted.
-fn is_never_true(constraint: &str) -> bool {
-    parse_expr(constraint, Dialect::Gangmatch).is_ok_and(|condition| never_true(&condition).is_some())
+/// Whether no job satisfies the condition of a machine, as far as the attributes tell that it keeps. A Machine with a constraint of which that
+/// is seen in the text is not accepted.
+fn is_never_true(ad: &Ad) -> bool {
+    let is_kept = |name: &Name, expr: &Expr| matches!(AttributeFate::of(name.as_str(), expr), AttributeFate::Kept);
+    let mut kept: Ad =
+        ad.iter().filter(|(name, expr)| is_kept(name, expr)).map(|(name, expr)| (name.clone(), expr.clone())).collect();
+    if let Some(condition) = ad.get("Requirements").or_else(|| ad.get("START")) {
+        kept.insert(Name::new("Requirements"), condition.clone());
+    }
+    never_satisfied(&Ports::of(&kept), &Config::product()).is_some()
 }
 
 /// The truth that a constant number stands for in a condition.
@@ -319,10 +328,12 @@ fn capacity(ad: &Ad) -> Json {
     if known.is_empty() { json!({"slots": 1}) } else { Json::Object(known) }
 }
 
-/// A number without what is behind its point.
+/// A number without what is behind its point, or 1 for a part of one.
 fn whole_number(value: &Value) -> Option<i64> {
     match value {
         Value::Integer(number) => Some(*number),
+        // A part of a core is offered as one: an offer has whole amounts.
+        Value::Real(number) if *number > 0.0 && *number < 1.0 => Some(1),
         Value::Real(number) => format!("{:.0}", number.trunc()).parse().ok(),
         _ => None,
     }

@@ -22,6 +22,8 @@ mod tests {
             ("(other.Owner == \"ann\")", "(other.Owner == \"ann\") ? 1 : 0"),
             ("A is undefined || B", "(A is undefined || B) ? 1 : 0"),
             ("!A", "(!A) ? 1 : 0"),
+            ("ifThenElse(A, true, B > 2)", "(ifThenElse(A, true, B > 2)) ? 1 : 0"),
+            ("A ? true : false", "(A ? true : false) ? 1 : 0"),
             ("StringListMember(\"a\", B)", "(StringListMember(\"a\", B)) ? 1 : 0"),
             ("versionge(A, \"9\")", "(versionge(A, \"9\")) ? 1 : 0"),
         ] {

@@ -32,7 +32,7 @@ fn struck(first: usize, writes: usize) -> impl Iterator<Item = usize> {
 
 /// How many of so many writes may not come to pass, the last ones: how often a job is told that it waits depends on when it is seen first.
 fn missed_max(lives: usize) -> usize {
-    lives.div_ceil(4)
+    (lives / 4).max(1).min(lives.saturating_sub(1))
 }
 
 /// One life for each write that is struck, one after the other: each kills the controller once.
