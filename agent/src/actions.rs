@@ -102,7 +102,7 @@ impl<K: AgentOffer> Agent<K> {
             return true;
         };
         let vote = self.judge(offer, claim, measured);
-        let told = vote.told_to(&reader(offer, claim));
+        let refusal = vote.refusal(&reader(offer, claim));
         let Ok(ballot) = std::fs::read_to_string("/proc/sys/kernel/random/uuid") else {
             tracing::error!(
                 "cannot vote: no random word for a ballot, because /proc/sys/kernel/random/uuid cannot be read"
@@ -110,7 +110,7 @@ impl<K: AgentOffer> Agent<K> {
             return false;
         };
         tracing::info!(claim, ?vote, "voted");
-        self.write(claim, patches::vote(claim, &told, ballot.trim())).await
+        self.write(claim, patches::vote(claim, refusal.as_deref(), ballot.trim())).await
     }
 
     /// What the offer's ad says of a claim, on values as they are now.
@@ -119,7 +119,7 @@ impl<K: AgentOffer> Agent<K> {
             return Choice::no("the offer no longer asks its agent");
         }
         if let Some(why) = measured.failures.first() {
-            return Choice::no(why);
+            return Choice::Unmeasured(why.clone());
         }
         let fresh = value::fresh(&offer.offer_fields().dynamic_attributes, &measured.attributes);
         let mut now = offer.clone();

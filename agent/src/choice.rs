@@ -17,6 +17,8 @@ pub(crate) enum Choice {
     Yes,
     /// No, and why.
     No(String),
+    /// No, because a value could not be measured; the failure.
+    Unmeasured(String),
 }
 
 impl Choice {
@@ -25,15 +27,17 @@ impl Choice {
         Choice::No(why.chars().take(REASON_MAX).collect())
     }
 
-    /// The vote as it is written into the entry: a reason with values and expressions of the offer is for readers to whom its owner
-    /// discloses them.
-    pub(crate) fn told_to(&self, reader: &Reader) -> Choice {
-        match self {
-            Choice::No(_) if !reader.is_at_home && reader.disclosure == Disclosure::Counts => {
-                Choice::no("the constraint of the offer is not true of the job")
-            }
-            vote => vote.clone(),
-        }
+    /// The reason of a no as it is written into the entry, and none for a yes. Values and expressions of the offer are for readers to whom its
+    /// owner discloses them.
+    pub(crate) fn refusal(&self, reader: &Reader) -> Option<String> {
+        let is_told = reader.is_at_home || reader.disclosure != Disclosure::Counts;
+        let why = match self {
+            Choice::Yes => return None,
+            Choice::No(why) | Choice::Unmeasured(why) if is_told => why,
+            Choice::No(_) => "the constraint of the offer is not true of the job",
+            Choice::Unmeasured(_) => "the agent of the offer cannot measure its values, as its log says",
+        };
+        Some(why.chars().take(REASON_MAX).collect())
     }
 }
 
@@ -150,17 +154,20 @@ mod tests {
 
     #[test]
     fn others_are_told_why_only_if_the_owner_discloses_it() {
-        let no = Choice::no("`LoadAvg < 0.3` is false");
-        let hidden = Choice::no("the constraint of the offer is not true of the job");
-        for (is_at_home, disclosure, told) in [
-            (true, Disclosure::Counts, &no),
-            (true, Disclosure::Full, &no),
-            (false, Disclosure::Full, &no),
-            (false, Disclosure::Counts, &hidden),
+        let (condition, failure) = ("`LoadAvg < 0.3` is false", "lmutil does not answer");
+        for (is_at_home, disclosure, is_told) in [
+            (true, Disclosure::Counts, true),
+            (true, Disclosure::Full, true),
+            (false, Disclosure::Full, true),
+            (false, Disclosure::Counts, false),
         ] {
             let reader = Reader { is_at_home, disclosure };
-            assert_eq!(no.told_to(&reader), *told, "{reader:?}");
-            assert_eq!(Choice::Yes.told_to(&reader), Choice::Yes);
+            let told = |choice: &Choice| choice.refusal(&reader).unwrap();
+            assert_eq!(told(&Choice::no(condition)) == condition, is_told, "{reader:?}");
+            let unmeasured = told(&Choice::Unmeasured(failure.to_owned()));
+            assert_eq!(unmeasured == failure, is_told, "{reader:?}");
+            assert!(is_told || unmeasured.contains("cannot measure"), "{unmeasured}");
+            assert_eq!(Choice::Yes.refusal(&reader), None);
         }
     }
 

@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::choice::Choice;
-
-/// Casts a vote, if none is cast yet. The ballot is a random word: the notification of the commit has to repeat it.
-pub(crate) fn vote(claim: &str, choice: &Choice, ballot: &str) -> Value {
+/// Casts a vote, if none is cast yet: a no with its reason, or else a yes. The ballot is a random word: the notification of the commit has to repeat it.
+pub(crate) fn vote(claim: &str, refusal: Option<&str>, ballot: &str) -> Value {
     let mut patch = vec![
         json!({"op": "test", "path": path(claim, "vote"), "value": "Pending"}),
         json!({"op": "add", "path": path(claim, "ballot"), "value": ballot}),
     ];
-    match choice {
-        Choice::Yes => patch.push(json!({"op": "replace", "path": path(claim, "vote"), "value": "Accepted"})),
-        Choice::No(why) => {
+    match refusal {
+        None => patch.push(json!({"op": "replace", "path": path(claim, "vote"), "value": "Accepted"})),
+        Some(why) => {
             patch.push(json!({"op": "replace", "path": path(claim, "vote"), "value": "Rejected"}));
             patch.push(json!({"op": "add", "path": path(claim, "voteReason"), "value": why}));
             patch.push(json!({"op": "add", "path": path(claim, "retry"), "value": "Retry"}));
@@ -70,7 +68,7 @@ mod tests {
 
     #[test]
     fn a_no_says_why_and_asks_to_be_asked_again() {
-        let patch = vote("u", &Choice::no("`LoadAvg < 0.3` is false"), "b");
+        let patch = vote("u", Some("`LoadAvg < 0.3` is false"), "b");
         let at = |register: &str| {
             let ops = patch.as_array().unwrap();
             ops.iter().find(|op| op["path"] == path("u", register) && op["op"] != "test").unwrap()["value"].clone()

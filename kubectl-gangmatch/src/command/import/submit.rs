@@ -376,8 +376,8 @@ impl SubmitFile<'_> {
 }
 
 /// The longest expression of an attribute that is written in its place, and how deep such attributes may stand in each other.
-const INLINED_MAX: usize = 1 << 12;
-const DEPTH_MAX: usize = 8;
+const INLINED_MAX: usize = 1 << 14;
+const DEPTH_MAX: usize = 32;
 
 /// The attributes of a job that read its machine, with the expressions that a port writes in their place: it sees the machine, and an
 /// attribute does not.
