@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::placing::CollectiveOptions;
 use super::together::print_objective;
 use super::why::KINDS;
-use crate::cluster::{ClusterSource, Failure, ManifestOptions, Pool};
+use crate::cluster::{ClusterSource, Failure, Kind, ManifestOptions, Pool};
 use crate::manifests;
 use crate::offline::{Loaded, READER, Stamp, load};
 use crate::output::{self, AnswerOptions};
@@ -93,14 +93,19 @@ pub(crate) fn run(arguments: &SimulateArguments, out: &mut impl Write) -> anyhow
     let loaded = load(documents, &Stamp { namespace: &namespace, owner: &owner });
     pool.problems.extend(problems.iter().map(ToString::to_string));
     let jobs = add(&mut pool, loaded, now);
-    // The controller knows nothing of these jobs: the answer is what the user may see, and a note says what that is.
-    pool.partly.clear();
+    // The controller knows nothing of these jobs: the answer is what the offers that the user may see give.
+    let partly = std::mem::take(&mut pool.partly);
     if jobs.is_empty() && pool.notes.is_empty() {
         pool.notes
             .push("there is no Job in the files: add those of which you want to know what they would get".to_owned());
     }
     let mut case = Case::with_placing(&pool, now, settings);
-    let answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
+    let mut answers: Vec<_> = jobs.iter().filter_map(|key| job_answer(&mut case, key)).collect();
+    let unseen = [Kind::Machine, Kind::License].into_iter().filter(|kind| partly.contains(kind));
+    let unseen: Vec<&str> = unseen.map(|kind| kind.resource().split('.').next().unwrap_or_default()).collect();
+    if !unseen.is_empty() {
+        answers.iter_mut().for_each(|answer| answer.status.is_of_some_offers(&unseen.join(" and ")));
+    }
     let mut text: Vec<String> = answers.iter().map(job_text).collect();
     if let Some(placement) = &case.placement {
         let mut objective = Vec::new();

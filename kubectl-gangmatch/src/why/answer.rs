@@ -39,7 +39,7 @@ pub(crate) struct JobAnswer {
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusAnswer {
-    /// `Waits`, `NotAccepted`, `Suspended`, `Held` or `Finished`; `Matched` if it would get a gang now.
+    /// `Waits`, `NotAccepted`, `Suspended`, `Held` or `Finished`; `Matched` if it would get a gang now, `Unknown` if it may get one of what the reader may not list.
     pub(crate) state: &'static str,
     /// The reason of its condition, as listed in the documentation.
     pub(crate) reason: String,
@@ -63,6 +63,16 @@ impl StatusAnswer {
     /// A state with its reason and message, and nothing else.
     pub(crate) fn of(state: &'static str, reason: impl Into<String>, message: impl Into<String>) -> StatusAnswer {
         StatusAnswer { state, reason: reason.into(), message: message.into(), ..StatusAnswer::default() }
+    }
+
+    /// Says of a job that gets nothing that only some offers were looked at: the reader may not list these of other namespaces.
+    pub(crate) fn is_of_some_offers(&mut self, unseen: &str) {
+        if self.state == "Waits" {
+            let message = &self.message;
+            self.message =
+                format!("you may not list {unseen} of other namespaces. Of those that you may list: {message}");
+            self.state = "Unknown";
+        }
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn job_text(answer: &JobAnswer) -> String {
         "Finished" => format!("{name} has finished: {message}"),
         "Suspended" => format!("{name} is suspended: {message}"),
         "NotAccepted" => format!("{name} is not accepted: {message}"),
+        "Unknown" => format!("what {name} would get cannot be told: {message}"),
         _ => format!("{name} waits: {message}"),
     };
     line(&mut text, 0, &first);

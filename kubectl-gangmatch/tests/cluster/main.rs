@@ -119,6 +119,11 @@ mod tests {
     }
 
     #[test]
+    fn narrow() {
+        check("narrow");
+    }
+
+    #[test]
     fn top() {
         check("top");
     }
