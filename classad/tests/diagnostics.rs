@@ -46,6 +46,11 @@ mod tests {
     }
 
     #[test]
+    fn a_list_in_brackets() {
+        assert_snapshot!(expr(r#"member(Host, ["a", "b"])"#), @r#"line 1, column 15: expected an attribute name, found the string `"a"`; write a list in braces: `{ 1, 2 }`; brackets are for ads: `[ Name = value; ]`"#);
+    }
+
+    #[test]
     fn and() {
         assert_snapshot!(expr(r#"a and b"#), @r#"line 1, column 3: `and` is not an operator; write `&&`"#);
     }

@@ -179,6 +179,50 @@ mod tests {
         assert_eq!(json(&["why", "machine/m", "-f", &edited])["used"], "1/1 slots");
     }
 
+    /// A license with a port of its own is no reason to say that the port after it has no candidates.
+    #[test]
+    fn a_port_that_was_not_reached_is_told_of_only_if_the_ports_before_it_are_complete() {
+        let license = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: l}\nspec:\n  attributes: {App: x}\n  ports:\n  \
+                       - {label: requester, constraint: 'true'}\n  - {label: dongle, constraint: 'dongle.Type == \"License\" && dongle.App == \
+                       \"dongle\"'}\n---\n";
+        let dongle = "apiVersion: gangmatch.dev/v1alpha1\nkind: License\nmetadata: {name: d}\nspec: {attributes: {App: dongle}}\n---\n";
+        let ports = "ports: [{label: seat, constraint: 'seat.Type == \"License\" && seat.App == \"x\"'}, {label: cpu, constraint: \
+                     'cpu.Type == \"Machine\"'}]";
+        for (name, others, reason, said) in [
+            ("no-dongle", MACHINE, "NoConsistentGang", "port `seat`: 1 ad needs partners of its own that are missing"),
+            ("no-machine", dongle, "NoCandidates", "port `cpu`: "),
+        ] {
+            let file = file(name, &format!("{others}{license}{}", job(ports)));
+            let answer = json(&["why", "j", "-f", &file]);
+            assert_eq!(answer["reason"], reason, "{answer}");
+            assert!(answer["message"].as_str().unwrap().starts_with(said), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_claim_that_has_ended_is_not_said_to_run() {
+        let job = job("constraint: 'other.Type == \"Machine\"'").replace("{name: j}", "{name: j, uid: u-j}");
+        let held = "status: {phase: Running, claim: {match: j-1, uid: u-1}, conditions: [{type: Started, status: 'True', reason: \
+                    WorkloadStarted, message: '', lastTransitionTime: '2026-11-21T13:59:00Z'}]}\n---\n";
+        let found = |status: &str| {
+            format!(
+                "apiVersion: gangmatch.dev/v1alpha1\nkind: Match\nmetadata: {{name: j-1, uid: u-1}}\nspec: {{summary: other=default/m, members: \
+                 [{{id: 0, kind: Job, namespace: default, name: j, uid: u-j}}]}}\nstatus: {status}\n"
+            )
+        };
+        let file = |name: &str, status: &str| file(name, &format!("{MACHINE}{job}{held}{}", found(status)));
+        let runs = json(&["why", "j", "-f", &file("runs", "{decision: Committed}")]);
+        assert_eq!(runs["reason"], "WorkloadStarted", "{runs}");
+        let ended = json(&[
+            "why",
+            "j",
+            "-f",
+            &file("ended", "{decision: Released, reason: MemberLost, message: node a is gone}"),
+        ]);
+        assert_eq!(ended["reason"], "MemberLost", "{ended}");
+        assert!(ended["message"].as_str().unwrap().contains("(node a is gone); what it holds becomes free"), "{ended}");
+    }
+
     #[test]
     fn a_seat_that_members_share_is_not_said_to_be_an_error() {
         let machines = MACHINE.replace("{name: m}", "{name: n}") + MACHINE;

@@ -29,12 +29,13 @@ pub(crate) fn unexpected(cursor: &mut Cursor<'_, '_>, expected: &str) -> Reporte
     }
     let found = found(cursor.report.source(), token);
     let closing = closes_nothing(&token.kind).filter(|_| expected.contains("the end"));
-    let hint = closing.or_else(|| instead(cursor, expected)).map(str::to_owned);
+    let hint = closing.or_else(|| instead(cursor, expected, &token.kind)).map(str::to_owned);
     cursor.report.error("unexpected-token", token.span, format!("expected {expected}, found {found}"), hint)
 }
 
 /// What to write where something else was expected.
-fn instead(cursor: &Cursor<'_, '_>, expected: &str) -> Option<&'static str> {
+fn instead(cursor: &Cursor<'_, '_>, expected: &str, found: &TokenKind) -> Option<&'static str> {
+    let is_value = matches!(found, TokenKind::String(_) | TokenKind::Integer(_) | TokenKind::Real(_));
     let before = cursor.previous().map(|before| &before.kind);
     match (expected, before) {
         ("an expression", None) => Some("write one, such as `true`"),
@@ -43,6 +44,9 @@ fn instead(cursor: &Cursor<'_, '_>, expected: &str) -> Option<&'static str> {
             Some("`%` is the remainder of a division; write 30 percent as `0.3`")
         }
         ("an expression", Some(TokenKind::Operator(_))) => Some("an operator needs an expression on either side"),
+        ("an attribute name", Some(TokenKind::OpenBracket)) if is_value => {
+            Some("write a list in braces: `{ 1, 2 }`; brackets are for ads: `[ Name = value; ]`")
+        }
         ("an attribute name", _) => Some("write `Name = value;`"),
         ("`=` after the attribute name", _) => Some("write `Name = value;`"),
         ("`:` and the value otherwise", _) => Some("write `condition ? a : b`"),

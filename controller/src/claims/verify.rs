@@ -59,7 +59,11 @@ impl Step<'_> {
             Disagreement::Malformed => (Reason::StaleAd, None),
         };
         let at_fault = |leg: &&Leg| key.is_some_and(|key| ad_key(leg) == *key);
-        let message = disagreement.to_string();
+        let mut message = disagreement.to_string();
+        // What is said of an offer begins with its name.
+        if let Some(rest) = key.and_then(|key| message.strip_prefix(&format!("{key} "))) {
+            message = rest.to_owned();
+        }
         match view.legs.iter().find(at_fault) {
             Some(leg) => self.note_refusal(&OfferRefusal { leg, message, for_good: false }, reason),
             None => self.learned.message = message,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use analysis::{Change, Inspected, Question, Suggestion, Unknown, Word, evidence, inspect, suggest, unknown};
 use classad::Expr;
 use crds::conditions::{find, reasons, types};
-use crds::{Job, Match, UnmatchedConjunct};
+use crds::{Job, Match, MatchStatus, UnmatchedConjunct};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use matchmaker::{AdId, Root, Snapshot, Unmatched, Verdict, negotiate, service_order, summary};
@@ -104,12 +104,23 @@ fn runs(case: &Case<'_>, held: &Cached<Job>, answer: &mut JobAnswer) {
     let conditions = conditions(job).unwrap_or_default();
     let last = [types::STARTED, types::CLAIMED, types::MATCHED].into_iter().find_map(|type_| find(conditions, type_));
     let reason = last.map_or(reasons::GANG_FOUND, |last| last.reason.as_str());
-    answer.status = StatusAnswer::of("Held", reason, last.map_or("", |last| last.message.as_str()));
+    let message = last.map_or("", |last| last.message.as_str());
+    let ended = found.filter(|found| found.decision().is_terminal()).and_then(|found| found.status.as_ref());
+    answer.status = match ended {
+        Some(ended) => StatusAnswer::of("Held", ended.reason.as_deref().unwrap_or(reason), claim_ended(ended)),
+        None => StatusAnswer::of("Held", reason, message),
+    };
     answer.status.since = found.and_then(|found| claimed_since(found)).map(|since| since.to_string());
     answer.match_name =
         found.map(|found| found.name_any()).or_else(|| job.claim().map(|claim| claim.match_name.clone()));
     let of_status = job.status.as_ref().and_then(|status| status.members.clone());
     answer.members = found.map(|found| found.spec.summary.clone()).or(of_status);
+}
+
+/// What is said of a claim that has ended, but whose work has not stopped yet.
+fn claim_ended(status: &MatchStatus) -> String {
+    let why = status.message.as_deref().filter(|message| !message.is_empty()).map(|message| format!(" ({message})"));
+    format!("its claim has ended{}; what it holds becomes free when its work has stopped", why.unwrap_or_default())
 }
 
 /// A state for which one of the job's conditions says why.
