@@ -206,8 +206,9 @@ mod tests {
                     WorkloadStarted, message: '', lastTransitionTime: '2026-11-21T13:59:00Z'}]}\n---\n";
         let found = |status: &str| {
             format!(
-                "apiVersion: gangmatch.dev/v1alpha1\nkind: Match\nmetadata: {{name: j-1, uid: u-1}}\nspec: {{summary: other=default/m, members: \
-                 [{{id: 0, kind: Job, namespace: default, name: j, uid: u-j}}]}}\nstatus: {status}\n"
+                "apiVersion: gangmatch.dev/v1alpha1\nkind: Match\nmetadata: {{name: j-1, uid: u-1}}\nspec: {{attempt: 1, cycle: {{id: c, time: \
+                 '2026-11-21T13:58:00Z', seed: 7}}, epoch: 1, reserveTimeoutSeconds: 30, rank: '0', summary: other=default/m, members: [{{id: 0, \
+                 kind: Job, namespace: default, name: j, uid: u-j, generation: 1}}]}}\nstatus: {status}\n"
             )
         };
         let file = |name: &str, status: &str| file(name, &format!("{MACHINE}{job}{held}{}", found(status)));
