@@ -207,11 +207,25 @@ warning[impossible-comparison]: comparing with `undefined` is never true
     }
 
     #[test]
+    fn an_attribute_that_no_member_has_is_told() {
+        let license = |field: &str| {
+            linted(&format!("kind: License\nmetadata: {{name: a}}\nspec:\n  constraint: 'true'\n  {field}\n"))
+        };
+        let out = license("sharedBy: requester.Members[0].Host");
+        assert!(out.contains("warning[unknown-member-attribute]: a member has no attribute `Host`"), "{out}");
+        assert!(license("rank: size(requester.Members[0].nodename2)").contains("did you mean `NodeName`?"));
+        for fine in ["sharedBy: requester.Members[0].NodeName", "rank: 'size(other.Members.name)'"] {
+            let out = license(fine);
+            assert!(!out.contains("member-attribute"), "{fine}: {out}");
+        }
+    }
+
+    #[test]
     fn a_rank_that_is_true_or_false_is_warned_of() {
         let rank = |text: &str| {
             linted(&format!("kind: Machine\nmetadata: {{name: a}}\nspec: {{rank: {text}, constraint: 'true'}}\n"))
         };
-        let said = "warning: <stdin>:4: Machine default/a: port `other`: the rank `other.Owner == \"ann\"` is true or false, which counts as 0; write `(other.Owner == \"ann\") ? 1 : 0`\n";
+        let said = "warning: <stdin>:4: Machine default/a: port `other`: the rank `other.Owner == \"ann\"` is a boolean, which counts as 0; write `(other.Owner == \"ann\") ? 1 : 0`\n";
         assert!(
             rank("'other.Owner == \"ann\"'").contains(said.split_once(": Machine").unwrap().1),
             "{}",

@@ -560,7 +560,7 @@ mod tests {
     fn the_label_of_a_later_port_is_told_to_be_one() {
         let ports = "ports: [{label: a, constraint: 'a.Memory == cpu.Memory'}, {label: cpu, constraint: 'cpu.Type == \"Machine\"'}]";
         let said = text("later-label", "j", &(MACHINE.to_owned() + &job(ports)));
-        assert!(said.contains("  `cpu.Memory`: port `cpu` comes later; move this port behind it"), "{said}");
+        assert!(said.contains("  `cpu.Memory`: port `cpu` comes later; move this port after it"), "{said}");
         assert!(!said.contains("there is no port called"), "{said}");
     }
 

@@ -234,10 +234,7 @@ pub(crate) fn prepare<K: Advertises>(object: &K) -> Result<Prepared, NotAccepted
 fn rank_without_effect(port: &Port) -> Option<String> {
     let rank = port.rank.as_ref().filter(|rank| is_condition(rank))?;
     let text = rank.excerpt(EXCERPT_MAX);
-    Some(format!(
-        "port `{}`: the rank `{text}` is true or false, which counts as 0; write `({text}) ? 1 : 0`",
-        port.label
-    ))
+    Some(format!("port `{}`: the rank `{text}` is a boolean, which counts as 0; write `({text}) ? 1 : 0`", port.label))
 }
 
 fn because(never: &Never) -> String {

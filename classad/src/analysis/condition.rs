@@ -69,5 +69,8 @@ mod tests {
     fn every_function_that_gives_true_or_false_exists() {
         let names: Vec<&str> = BUILTINS.iter().map(|function| function.name).collect();
         assert!(PREDICATES.iter().all(|name| names.contains(name)), "{names:?}");
+        for function in BUILTINS.iter().filter(|function| function.doc.starts_with("Whether")) {
+            assert!(PREDICATES.contains(&function.name), "{}", function.name);
+        }
     }
 }

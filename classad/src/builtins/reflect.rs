@@ -185,13 +185,13 @@ fn each_context<'e>(
     };
     evaluator.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut values = Vec::new();
-    let own = evaluator.root(home);
+    let (own, hides) = (evaluator.root(home), evaluator.env.hides());
     let sees = if own == evaluator.root(scope) { Use::Bare } else { Use::Selected };
     let mut elsewhere = None;
     for item in &*items {
         values.push(match item {
             Lazy::Ad(host) => {
-                let is_elsewhere = evaluator.env.hides() && evaluator.root(*host) != own;
+                let is_elsewhere = hides && evaluator.root(*host) != own;
                 let expr = match elsewhere {
                     _ if !is_elsewhere => expr,
                     Some(expr) => expr,

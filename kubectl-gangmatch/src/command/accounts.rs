@@ -50,7 +50,9 @@ const ROLE: &str = "ask the administrator of the pool for the ClusterRole gangma
 /// Names the role for accounts, too: a user who may not list jobs usually lacks that right as well.
 fn with_the_role(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(Failure::Forbidden(_)) => anyhow!("{error}; accounts and poolpolicies need a right as well: {ROLE}"),
+        Some(Failure::Forbidden(_)) => {
+            anyhow!("{error}; you also need the right to list accounts and poolpolicies: {ROLE}")
+        }
         _ => error,
     }
 }

@@ -1,6 +1,7 @@
 //! `lint`: manifests into everything that is wrong or probably not meant, with file and line.
 
 mod fields;
+mod members;
 mod never;
 
 use std::collections::BTreeSet;
@@ -157,8 +158,9 @@ fn odd_resources(source: &Source, value: &Value) -> Vec<Problem> {
     let odd = |(resource, _): (&String, &Value)| {
         let meant = matchmaker::resource_meant(resource)?;
         let path = format!("spec.capacity.{resource}");
-        let text =
-            format!("{kind} {name}: {path}: did you mean `{meant}`? A job requests a resource by exactly this name");
+        let text = format!(
+            "{kind} {name}: {path}: did you mean `{meant}`? Jobs have to request a resource by the name that is written here"
+        );
         Some(Problem { place: source.field(&path, 1), text })
     };
     keys(spec, "capacity").filter_map(odd).collect()
@@ -210,7 +212,8 @@ fn object(source: &Source, value: &Value, known: &[Name], problems: &[Problem]) 
 fn remarks(role: &Role, text: &str, known: &[Name]) -> Vec<Diagnostic> {
     if *role == Role::Ad {
         let Reading { read, diagnostics } = read_ad(text, Dialect::Gangmatch, Form::Any);
-        return read.map_or(diagnostics, |ad| lint_ad(&ad, text, known));
+        let of_members = |ad: &Ad| ad.iter().flat_map(|(_, expr)| members::unknown(expr, text)).collect::<Vec<_>>();
+        return read.map_or(diagnostics, |ad| [lint_ad(&ad, text, known), of_members(&ad)].concat());
     }
     let expr = match parse_expr(text, Dialect::Gangmatch) {
         Ok(expr) => expr,
@@ -218,7 +221,8 @@ fn remarks(role: &Role, text: &str, known: &[Name]) -> Vec<Diagnostic> {
             return mistakes.into_vec().into_iter().filter(|one| one.severity == Severity::Error).collect();
         }
     };
-    match role {
+    let mut found = members::unknown(&expr, text);
+    found.extend(match role {
         Role::Condition => lint(&expr, text, known),
         Role::Amount(resource) if quantity::amount(resource, text).is_none() => {
             let ad: Ad = [(Name::from("Request"), expr.clone())].into_iter().collect();
@@ -229,7 +233,8 @@ fn remarks(role: &Role, text: &str, known: &[Name]) -> Vec<Diagnostic> {
             let ad: Ad = [(Name::from("Rank"), expr)].into_iter().collect();
             lint_ad(&ad, text, known)
         }
-    }
+    });
+    found
 }
 
 /// A constant request that no offer can meet.

@@ -391,7 +391,7 @@ fn unknown_answer(one: &Unknown, inspected: &[Inspected], asking: &Asking<'_>) -
     let what = match (one.word, written.split_once('.')) {
         (Word::Attribute, Some((_, name))) => format!("no offer has an attribute `{name}`"),
         (Word::Attribute, None) => format!("no offer has an attribute `{written}`, and neither has the job"),
-        (Word::Label, _) if is_later => format!("port `{label}` comes later; move this port behind it"),
+        (Word::Label, _) if is_later => format!("port `{label}` comes later; move this port after it"),
         (Word::Label, _) => {
             let ports = if labels.len() == 1 { "the only port is" } else { "the ports are" };
             format!("there is no port called `{label}`; {ports} {}", labels.join(", "))
