@@ -70,8 +70,11 @@ fn in_use(said: &str) -> Option<i64> {
 fn holder(line: &str) -> Option<(String, i64)> {
     let (who, rest) = line.split_once(" (v")?;
     let (_, since) = rest.split_once(", start ")?;
-    // The user, whose name may have several words, the host, and the display, which may be missing.
-    let words: Vec<&str> = who.split_whitespace().collect();
+    // The user, whose name may have several words, the host, and the display, which may be missing. Some servers add the number of the process.
+    let mut words: Vec<&str> = who.split_whitespace().collect();
+    if words.len() > 3 && words.last().is_some_and(|last| last.bytes().all(|digit| digit.is_ascii_digit())) {
+        words.pop();
+    }
     let host = words.get(words.len().saturating_sub(2).max(1))?;
     let seats = since.rsplit(',').next().and_then(|last| {
         let (count, word) = last.trim().split_once(' ')?;
@@ -173,7 +176,8 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
             format!("Users of sim:  ({said})\n\n    {holder} (v1) (s/1 2), start Fri 11/20 13:02\n\n")
         };
         let of = |in_use: u32| format!("Total of 9 licenses issued;  Total of {in_use} licenses in use");
-        let usage = read(&[part(&of(3), "ann ws-a :0"), part(&of(5), "John Smith ws-b ws-b")].concat(), "SIM").unwrap();
+        let usage =
+            read(&[part(&of(3), "ann ws-a :0 4711"), part(&of(5), "John Smith ws-b ws-b")].concat(), "SIM").unwrap();
         assert_eq!(usage, Usage { in_use: 8, holders: vec![("ws-a".to_owned(), 1), ("ws-b".to_owned(), 1)] });
         let error = part("Error: 10 licenses, unsupported by licensed server", "bob ws-c");
         assert_eq!(read(&[error.clone(), part(&of(4), "ann ws-a")].concat(), "sim").unwrap().in_use, 4);

@@ -114,7 +114,7 @@ mod tests {
     fn nobody_shows_what_is_private_by_a_public_expression_and_attributes_of_his_own() {
         // With a factor of 1, the price would be the cost.
         let machine =
-            ad("[ Cost = 7; Price = Cost * Factor; Factor = 3; Deep = { [ Factor = 5 ] } ]").hide(&names(&["cost"]));
+            ad("[ Cost = 7; Price = Cost * Factor; Factor = 3; Deep = { [ Factor = 5 ] }; Gpus = Deep; Outer = evalInEachContext(Price, Gpus)[0] ]").hide(&names(&["cost"]));
         let job = ad("[ Factor = 1; Cost = 100 ]");
         for job in [&job, &job.hide(&names(&["cost"]))] {
             for text in
@@ -124,6 +124,17 @@ mod tests {
             }
             let own = job.own_expression(&expr("evalInEachContext(other.Price, other.Deep)[0]"));
             assert_eq!(read(job, &machine, &own), Some(Value::Integer(35)));
+            // A call inside of another one is still the caller's, wherever it is evaluated.
+            for text in [
+                "evalInEachContext(evalInEachContext(Price, {[ Factor = 1 ]})[0], other.Deep)[0]",
+                "evalInEachContext(evalInEachContext(Price, {[ Factor = 1 ]})[0], {other})[0]",
+                "evalInEachContext(evalInEachContext(my.Price, {[ Factor = 1 ]})[0], {other})[0]",
+                "evalInEachContext(evalInEachContext(Outer, {[ Gpus = {[ Factor = 1 ]} ]})[0], {other})[0]",
+                "evalInEachContext(other.Outer, {[ Gpus = {[ Factor = 1 ]} ]})[0]",
+            ] {
+                let value = read(job, &machine, &job.own_expression(&expr(text)));
+                assert!(![Some(Value::Integer(7)), None].contains(&value), "{text}: {value:?}");
+            }
         }
     }
 

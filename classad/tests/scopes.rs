@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests {
     use classad::{
-        Ad, Context, Dialect, Env, FrameId, Name, Value, bilateral, eval, eval_attribute, parse_ad, parse_expr,
+        Ad, Context, Dialect, Env, FrameId, Limits, Name, Value, bilateral, eval, eval_attribute, parse_ad, parse_expr,
     };
 
     fn ad(text: &str) -> Ad {
@@ -123,6 +123,56 @@ mod tests {
         }
         // Of an expression that another ad has, not even its own labels are seen.
         assert_eq!(at(&env, license, "Taken"), "{ undefined,undefined }");
+        for call in ["evalInEachContext(Spot, {[ a = 1 ]})", "evalInEachContext(my.Spot, {[ a = 1 ]})"] {
+            assert_eq!(
+                at(&env, license, &format!("evalInEachContext({call}, {{other}})")),
+                "{ { undefined } }",
+                "{call}"
+            );
+        }
+        // Its author sees them, in a call inside of another one as well.
+        assert_eq!(
+            at(&env, job_frame, "evalInEachContext(evalInEachContext(Spot, {[ b = 1 ]})[0], license.L)[0]"),
+            "\"m1\""
+        );
+    }
+
+    #[test]
+    fn an_expression_that_the_partner_evaluates_still_reads_the_partner() {
+        let (job, machine) =
+            (ad("[ Want = Mem > JobMem; Least = 5 ]"), ad("[ JobMem = 5; L = { [ Mem = 8 ], [ Mem = 2 ] } ]"));
+        let mut env = Env::new();
+        let (job, machine) = (env.frame(&job, None), env.frame(&machine, None));
+        env.partner(job, machine);
+        env.partner(machine, job);
+        assert_eq!(at(&env, machine, "countMatches(other.Want, L)"), "1");
+        assert_eq!(at(&env, job, "countMatches(Want, other.L)"), "1");
+    }
+
+    /// Each host stands in the one before it, thousands deep: that takes steps, and no stack.
+    #[test]
+    fn a_long_chain_of_hosts_ends() {
+        let inner = format!("{}X{}", "evalInEachContext([],".repeat(78), ")".repeat(78));
+        let mut text = format!("[ T = {inner}; B0 = {{[]}};");
+        for at in 1..=300 {
+            text.push_str(&format!(" B{at} = evalInEachContext(T, {{[X = B{}]}})[0];", at - 1));
+        }
+        let sizes: Vec<String> = (0..=300).map(|at| format!("size(B{at})")).collect();
+        let reads = ["B300[0].q"; 100].join(",");
+        text.push_str(&format!(
+            " W = sum({{{}}}) > 0; R = W && size({{{reads}}}) == 100 && sum({{{reads}}}) is undefined ]",
+            sizes.join(",")
+        ));
+        let chain = ad(&text);
+        let mut env = Env::new();
+        let frame = env.frame(&chain, None);
+        let of = |name: &str, fuel: u64| {
+            let limits = Limits { fuel, memory: usize::MAX, ..Limits::default() };
+            eval_attribute(&env, frame, name, &Context { limits, ..Context::default() })
+        };
+        assert_eq!(of("W", 1_000_000), Ok(Value::Boolean(true)));
+        assert!(of("R", 2_000_000).is_err(), "each step from host to host is charged");
+        assert!(of("R", 1_000_000_000).is_ok());
     }
 
     #[test]

@@ -197,6 +197,19 @@ mod tests {
             assert_eq!(answer["reason"], reason, "{answer}");
             assert!(answer["message"].as_str().unwrap().starts_with(said), "{answer}");
         }
+        // A port that needs two has not enough with one.
+        let host = |count: u32| {
+            format!(
+                "apiVersion: gangmatch.dev/v1alpha1\nkind: Machine\nmetadata: {{name: host}}\nspec:\n  ports:\n  - {{label: requester, constraint: \
+                 'true'}}\n  - {{label: lics, count: {count}, constraint: 'lics.Type == \"License\"'}}\n---\n"
+            )
+        };
+        let ports = "ports: [{label: cpu, constraint: 'cpu.Type == \"Machine\"'}, {label: gpu, constraint: 'gpu.Type == \"Gpu\"'}]";
+        for (count, said) in [(2, "port `cpu`: 1 ad needs partners of its own that are missing"), (1, "port `gpu`: ")] {
+            let file = file(&format!("counted-{count}"), &format!("{}{dongle}{}", host(count), job(ports)));
+            let answer = json(&["why", "j", "-f", &file]);
+            assert!(answer["message"].as_str().unwrap().starts_with(said), "{count}: {answer}");
+        }
     }
 
     #[test]

@@ -181,7 +181,6 @@ pub fn bar(ports: &Ports, config: &Config) -> Option<Verdict> {
     if let Some(problem) = &ports.problem {
         return Some(Verdict::Unusable(problem.clone()));
     }
-    let least = |port: &Port| port.set.as_ref().and_then(|set| set.least_written()).unwrap_or(1);
     match ports.list.iter().map(least).sum::<usize>() {
         0 => None,
         _ if config.depth_max == 0 => Some(Verdict::Limit(why_not::Limit::Depth)),
@@ -259,33 +258,43 @@ fn set(path: &mut Vec<EdgeOutcome>, member: usize, outcome: EdgeOutcome) {
     }
 }
 
-/// Notes the root's partners that have all that they need: each ad below them has an ad at every port, and all of these accept.
+/// Notes the root's partners that have all that they need: each ad below them has as many ads as it needs at every port, and all of these
+/// accept.
 fn note_complete(seen: &mut Sights, assembly: &Assembly<'_>, path: &[EdgeOutcome]) {
     let seats = assembly.seats();
     if seats.iter().skip(1).all(|seat| seat.ad.ports.list.len() < 2) {
         return;
     }
-    // By member: which of the root's partners it is below, and how many ads that partner still needs.
-    let (mut above, mut needs) = (vec![0; seats.len()], vec![0_isize; seats.len()]);
+    let accepts = |member: usize| path.get(member).is_some_and(|outcome| *outcome >= EdgeOutcome::Busy);
+    let mut bound: BTreeMap<(usize, usize), usize> = BTreeMap::new();
+    for (member, edge) in seats.iter().enumerate().filter_map(|(member, seat)| Some((member, seat.edge?))) {
+        *bound.entry((edge.parent(), edge.port())).or_default() += usize::from(accepts(member));
+    }
+    // By member: which of the root's partners it is below, and whether that partner still needs something.
+    let (mut above, mut lacks) = (vec![0; seats.len()], vec![false; seats.len()]);
     for (member, seat) in seats.iter().enumerate() {
         let Some(edge) = seat.edge else { continue };
         let partner = if edge.parent() == 0 { member } else { above.get(edge.parent()).copied().unwrap_or(0) };
-        let accepts = path.get(member).is_some_and(|outcome| *outcome >= EdgeOutcome::Busy);
-        // One of its ports is for the ad above it.
-        let own = isize::try_from(seat.ad.ports.list.len()).unwrap_or(isize::MAX).saturating_sub(1);
-        let fills = isize::from(partner != member && accepts);
-        if let (Some(above), Some(needs)) = (above.get_mut(member), needs.get_mut(partner)) {
+        let mut others = seat.ad.ports.list.iter().enumerate().filter(|(port, _)| *port != edge.child_port());
+        let is_open = |(port, own): (usize, &Port)| bound.get(&(member, port)).is_none_or(|have| *have < least(own));
+        let is_open = others.any(is_open) || partner != member && !accepts(member);
+        if let (Some(above), Some(lacks)) = (above.get_mut(member), lacks.get_mut(partner)) {
             *above = partner;
-            *needs = needs.saturating_add(own - fills);
+            *lacks |= is_open;
         }
     }
-    for (seat, needs) in seats.iter().zip(needs) {
-        if let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0 && needs == 0)
+    for (seat, lacks) in seats.iter().zip(lacks) {
+        if let Some(edge) = seat.edge.filter(|edge| edge.parent() == 0 && !lacks)
             && let Some(sight) = seen.get_mut(&(edge.port(), seat.id))
         {
             sight.incomplete = false;
         }
     }
+}
+
+/// The fewest ads that a port needs, as far as it is written.
+fn least(port: &Port) -> usize {
+    port.set.as_ref().and_then(|set| set.least_written()).unwrap_or(1)
 }
 
 fn count(ports: &[Port], seen: &Sights) -> Vec<PortCount> {

@@ -185,13 +185,14 @@ fn each_context<'e>(
     };
     evaluator.take(items.len().saturating_mul(size_of::<Lazy<'_>>()))?;
     let mut values = Vec::new();
-    let (own, hides) = (evaluator.root(home), evaluator.env.hides());
-    let sees = if own == evaluator.root(scope) { Use::Bare } else { Use::Selected };
+    let ((caller, is_lent), (own, _)) = (evaluator.author(scope), evaluator.author(home));
+    let sees = if caller == own && !is_lent { Use::Bare } else { Use::Lent };
+    let hides = evaluator.env.hides();
     let mut elsewhere = None;
     for item in &*items {
         values.push(match item {
             Lazy::Ad(host) => {
-                let is_elsewhere = hides && evaluator.root(*host) != own;
+                let is_elsewhere = hides && evaluator.root_at_home(*host) != Some(own);
                 let expr = match elsewhere {
                     _ if !is_elsewhere => expr,
                     Some(expr) => expr,

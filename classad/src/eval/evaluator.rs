@@ -38,7 +38,7 @@ pub(crate) struct Guest {
     pub(crate) host: ScopeId,
     /// Where the expression stands: names that the ad does not define mean what they mean there.
     pub(crate) home: ScopeId,
-    /// How the expression looks up names there: if another ad calls for its evaluation, it does not see the labels.
+    /// How the expression looks up names there.
     pub(crate) sees: Use,
 }
 

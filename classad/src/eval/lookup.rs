@@ -8,12 +8,14 @@ use crate::eval::scope::{Frame, FrameId, Labelled, ScopeId};
 use crate::expr::{Expr, Kind};
 use crate::name::{BuiltinName, Name};
 
-/// How a name is used: a bare name can mean a label, a selected one cannot.
+/// How a name is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
-    /// `x`
+    /// `x`: a label, or an attribute of the ad, of the ads around it, or of the partner.
     Bare,
-    /// `y.x`
+    /// `x` in an expression that another ad evaluates: the same without labels, which are private.
+    Lent,
+    /// `y.x`: an attribute of the ad or of those around it.
     Selected,
 }
 
@@ -132,54 +134,59 @@ impl<'e> Evaluator<'e> {
         }
     }
 
-    /// The meaning of `name` in `start`, or else in the scopes around it, or else in the partner.
+    /// The meaning of `name` in `start`, or else in the scopes around it, or else in the partner. A name in an expression of elsewhere means an
+    /// attribute of the ad in which it is evaluated, as if it were selected from it, or else what it means at home. A hidden name is not that
+    /// of an attribute of that ad, even if both ads hide one of that name.
     pub(crate) fn look_up(&mut self, start: ScopeId, name: &Name, how: Use) -> Found<'e> {
-        let mut scope = start;
+        let (mut start, mut scope, mut how) = (start, start, how);
+        let mut home = None;
         // Names are compared by their hashes first, and then letter by letter.
         let step = name.as_str().len() / READ;
         let mut steps = 0;
-        let fallback = loop {
+        loop {
             steps += 1;
             if steps > STEPS_FREE || step > 0 {
                 self.owe(step + 1);
             }
-            let Some(frame) = self.env.get(FrameId::from_index(scope.0)) else {
-                if let Some(guest) = self.guest(scope) {
-                    return self.look_up_as_guest(guest, name, how);
+            let around = match (self.env.get(FrameId::from_index(scope.0)), self.guest(scope)) {
+                (Some(frame), _) => {
+                    if let Some(found) = self.look_in(scope, frame, name, how) {
+                        return found;
+                    }
+                    frame.parent.map(|parent| ScopeId(parent.index()))
                 }
-                if let Some(found) = self.look_in_nested(scope, name) {
-                    return found;
+                (None, Some(_)) if name.is_hidden() && how == Use::Selected => None,
+                (None, Some(guest)) => {
+                    if how != Use::Selected {
+                        home = Some((guest.home, if how == Use::Lent { how } else { guest.sees }));
+                        how = Use::Selected;
+                    }
+                    Some(guest.host).filter(|_| !name.is_hidden())
                 }
-                match self.parent(scope) {
-                    Some(parent) => scope = parent,
-                    None => break None,
+                (None, None) => {
+                    if let Some(found) = self.look_in_nested(scope, name) {
+                        return found;
+                    }
+                    self.parent(scope)
                 }
-                continue;
             };
-            if let Some(found) = self.look_in(scope, frame, name, how) {
-                return found;
-            }
-            match frame.parent {
-                Some(parent) => scope = ScopeId(parent.index()),
-                None => break self.env.get(FrameId::from_index(start.0)).and_then(|frame| frame.fallback),
-            }
-        };
-        match fallback {
-            Some(partner) if how == Use::Bare => self.look_up(ScopeId(partner.index()), name, Use::Selected),
-            _ => Found::Nothing,
-        }
-    }
-
-    /// The meaning of a name in an expression of elsewhere that is evaluated in this ad: in the ad, or else where the expression stands.
-    /// A hidden name is not that of an attribute of the ad, even if both ads hide one of that name.
-    fn look_up_as_guest(&mut self, guest: Guest, name: &Name, how: Use) -> Found<'e> {
-        let found = match name.is_hidden() {
-            true => Found::Nothing,
-            false => self.look_up(guest.host, name, Use::Selected),
-        };
-        match found {
-            Found::Nothing if how == Use::Bare => self.look_up(guest.home, name, guest.sees),
-            found => found,
+            scope = match (around, home.take()) {
+                (Some(around), kept) => {
+                    home = kept;
+                    around
+                }
+                (None, Some((at, sees))) => {
+                    (start, how) = (at, sees);
+                    at
+                }
+                (None, None) if how == Use::Selected => return Found::Nothing,
+                (None, None) => {
+                    let partner = self.env.get(FrameId::from_index(start.0)).and_then(|frame| frame.fallback);
+                    let Some(partner) = partner else { return Found::Nothing };
+                    how = Use::Selected;
+                    ScopeId(partner.index())
+                }
+            };
         }
     }
 
@@ -273,7 +280,38 @@ impl<'e> Evaluator<'e> {
     }
 
     fn guest(&self, scope: ScopeId) -> Option<Guest> {
-        self.nested.get(scope.0 - self.env.len()).and_then(|nested| nested.guest)
+        self.nested.get(scope.0.checked_sub(self.env.len())?).and_then(|nested| nested.guest)
+    }
+
+    /// The outermost ad around the text of an expression that is evaluated in this scope, and whether another ad evaluates it.
+    pub(crate) fn author(&mut self, scope: ScopeId) -> (ScopeId, bool) {
+        let (mut at, mut is_lent, mut steps) = (scope, false, 0_usize);
+        loop {
+            let guest = self.guest(at);
+            is_lent |= guest.is_some_and(|guest| guest.sees == Use::Lent);
+            match guest.map(|guest| guest.home).or_else(|| self.parent(at)) {
+                Some(next) => (at, steps) = (next, steps + 1),
+                None => break,
+            }
+        }
+        self.owe(steps.saturating_sub(STEPS_FREE));
+        (at, is_lent)
+    }
+
+    /// The outermost ad around an ad; none if the ad is written in an expression that is evaluated elsewhere.
+    pub(crate) fn root_at_home(&mut self, scope: ScopeId) -> Option<ScopeId> {
+        let (mut at, mut steps) = (scope, 0_usize);
+        let root = loop {
+            if self.guest(at).is_some() {
+                break None;
+            }
+            match self.parent(at) {
+                Some(parent) => (at, steps) = (parent, steps + 1),
+                None => break Some(at),
+            }
+        };
+        self.owe(steps.saturating_sub(STEPS_FREE));
+        root
     }
 
     /// The outermost ad around a scope.
