@@ -218,7 +218,7 @@ Users of old:  (Error: 5 licenses, unsupported by licensed server)
         assert_eq!(
             external_usage(&usage, &patterns(&["node-*"]), 1),
             4,
-            "two of the three on node-17 are nobody's claims"
+            "two of the three on node-17 belong to no claim"
         );
         assert_eq!(external_usage(&usage, &[], 3), 2, "nobody knows the hosts: all but what claims hold");
         assert_eq!(external_usage(&usage, &[], 9), 0, "claims may hold what is not yet used");

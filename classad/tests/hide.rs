@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_shows_what_is_private_by_a_public_expression_and_attributes_of_his_own() {
+    fn a_public_expression_shows_nothing_private_to_an_ad_with_attributes_of_its_own() {
         // With a factor of 1, the price would be the cost.
         let machine =
             ad("[ Cost = 7; Price = Cost * Factor; Factor = 3; Deep = { [ Factor = 5 ] }; Gpus = Deep; Outer = evalInEachContext(Price, Gpus)[0] ]").hide(&names(&["cost"]));

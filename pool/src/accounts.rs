@@ -146,15 +146,16 @@ pub struct AccountList {
 }
 
 impl AccountList {
-    /// The accounts that are known, with their places, weights and quotas. An account to which nothing is charged has no quotas: what it is
-    /// guaranteed would be kept idle for nobody.
+    /// The accounts that are known, with their places, weights and quotas. An account to which nothing is charged has no quotas: no
+    /// job could claim what it is guaranteed.
     #[must_use]
     pub fn of(objects: &Objects, terms: &PolicyTerms) -> AccountList {
         let known = |counter: &str| is_known(counter, terms);
         let submitting = Submitting::of(objects, terms);
         let account = |(name, object): (&String, &Arc<Account>)| {
             let spec = &object.spec;
-            let counted = spec.quotas.iter().filter(|quota| submitting.counts(name, object) && known(&quota.counter));
+            let counts = submitting.counts(name, object);
+            let counted = spec.quotas.iter().filter(|quota| counts && known(&quota.counter));
             let quotas = counted.map(|quota| {
                 let unit = if quota.counter == CHARGE { MICROS } else { 1 };
                 let [min, max, lend] =
